@@ -1,0 +1,50 @@
+"""Frozen values that pass between rooms. They hold no behaviour beyond checking themselves at birth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Column", "Record", "StoredField"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredField:
+    """One binary field of one sample, as it is stored: encoded bytes and what they are."""
+
+    data: bytes
+    format: str  # "jpeg", "png", "npy", …
+    width: int
+    height: int
+
+    def __repr__(self) -> str:
+        return f"StoredField({self.format} {self.width}x{self.height}, {len(self.data)} bytes)"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One sample on its way into a shard: a key, its binary fields by name, its labels by name."""
+
+    key: str
+    fields: dict[str, StoredField]
+    labels: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Where every sample's bytes of one binary field are: parallel arrays, one entry per sample."""
+
+    file: NDArray[np.int32]  # which of the dataset's files
+    offset: NDArray[np.int64]
+    length: NDArray[np.int64]
+    crc32c: NDArray[np.uint32] | None  # None where the bytes were never summed (a folder opened in place)
+    format: NDArray[np.uint8]  # a position in `formats`
+    width: NDArray[np.int32]
+    height: NDArray[np.int32]
+    formats: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.offset)
