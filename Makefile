@@ -1,0 +1,75 @@
+# The chores of penstock. `make` alone lists them; each sets up what it needs, once.
+#
+# The environment is .venv: locked packages with hashes, then torch (by version only, see requirements/torch.txt), then
+# penstock itself, editable. Stamps inside .venv say what is done, so removing .venv starts anew.
+SHELL := /bin/sh
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+UV := 0.13.8
+
+NATIVE := CMakeLists.txt $(wildcard native/*)
+SANITIZE := build/sanitize
+FUZZ_SECONDS ?= 30
+
+.PHONY: help setup test check check-native bench demo wheel lock clean
+
+help:  ## list the chores
+	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | while IFS=: read -r name text; do printf '  make %-13s%s\n' "$$name" "$$text"; done
+
+setup: $(VENV)/built  ## make or refresh the environment and build the native core
+
+test: $(VENV)/built  ## run the test-suite
+	$(BIN)/python -m pytest
+
+check: $(VENV)/built  ## lint, types, layers
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check-native: $(SANITIZE)/built  ## native tests under the address and undefined-behaviour sanitizers, then a short fuzzing run
+	tests/native/sanitized $(SANITIZE) -m pytest tests/native
+	tests/native/sanitized $(SANITIZE) -m tests.native.fuzz.mutate --seconds $(FUZZ_SECONDS)
+
+wheel: $(VENV)/built  ## a wheel of this machine's kind, in dist/
+	$(PIP) wheel --no-deps --wheel-dir dist .
+
+lock: $(VENV)/locked  ## resolve the pinned packages anew
+	$(PIP) install --quiet uv==$(UV)
+	{ echo "# Every package of the environment, pinned with hashes for Python 3.10 and newer. Written by 'make lock'."; \
+	  $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --extra dev --no-header --no-annotate \
+	    --no-emit-index-url --no-emit-find-links --no-emit-package torch pyproject.toml $${PIP_FIND_LINKS:+--find-links $$PIP_FIND_LINKS} \
+	  | $(BIN)/python requirements/without_torch_builds.py; } > requirements/lock.new
+	mv requirements/lock.new requirements/lock.txt
+
+clean:  ## remove what was built, made by the demo, or cached; the environment stays
+	rm -rf build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f $(VENV)/built
+
+$(VENV)/python:
+	@.ci/system-packages $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/locked: requirements/lock.txt $(VENV)/python
+	$(PIP) install --quiet --require-hashes -r requirements/lock.txt
+	@touch $@
+
+$(VENV)/torch: requirements/torch.txt $(VENV)/locked
+	$(PIP) install --quiet -r requirements/torch.txt
+	@touch $@
+
+$(VENV)/built: $(NATIVE) pyproject.toml $(VENV)/torch
+	@.ci/system-packages $(BIN)/python
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+$(SANITIZE)/built: $(NATIVE) tests/native/sanitized $(VENV)/built
+	$(BIN)/cmake -S . -B $(SANITIZE) -G Ninja -DPENSTOCK_SANITIZE=ON -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	  -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DPython_EXECUTABLE=$(abspath $(BIN))/python \
+	  -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) > $(VENV)/sanitize.log || { cat $(VENV)/sanitize.log; exit 1; }
+	$(BIN)/cmake --build $(SANITIZE)
+	@touch $@

@@ -1,0 +1,16 @@
+"""For every test: hypothesis draws the same examples on every run, and the tests a newcomer should see fail come first."""
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+FIRST = ("test_smoke.py", "test_architecture.py")
+
+settings.register_profile(
+    "penstock", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("penstock")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """If penstock does not stand up at all, or breaks its own plan, say so before anything else does."""
+    items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
