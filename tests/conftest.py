@@ -1,4 +1,4 @@
-"""For every test: hypothesis draws the same examples on every run, and the tests a newcomer should see fail come first."""
+"""For every test: hypothesis draws the same examples on every run, and the tests that say most come first."""
 
 import pytest
 from hypothesis import HealthCheck, settings
