@@ -1,0 +1,55 @@
+"""NVIDIA DALI on the CPU: its crop decoder skips the inverse transform outside the crop, not the entropy decoding.
+
+The pipeline is run directly and its output used where it lies: DALI's PyTorch iterator would copy each batch once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from penstock.bench.case import Case
+
+LABEL = "DALI on the CPU"
+SETTINGS = (
+    "readers.file (shuffled after each epoch), decoders.image_random_crop, resize with antialias, flip; uint8 HWC"
+)
+DISTRIBUTIONS = ("nvidia-dali-cuda130",)
+
+
+def prepare(case: Case) -> tuple[Path | None, bool]:
+    """Read the folder as it is."""
+    del case
+    return None, False
+
+
+def epochs(case: Case) -> Iterator[Any]:
+    """Deliver epochs; the reader's label is the sample's id."""
+    from nvidia.dali import fn, pipeline_def, types
+
+    paths = [path for path, _ in case.files()]
+
+    @pipeline_def(batch_size=case.batch_size, num_threads=case.workers, device_id=None, seed=case.seed + 1)
+    def pipeline() -> tuple[Any, Any]:
+        encoded, ids = fn.readers.file(
+            files=paths, labels=list(range(len(paths))), shuffle_after_epoch=True, pad_last_batch=True, name="files"
+        )
+        images = fn.decoders.image_random_crop(encoded, device="cpu", output_type=types.RGB)
+        images = fn.resize(images, size=[case.size, case.size], interp_type=types.INTERP_LINEAR, antialias=True)
+        return fn.flip(images, horizontal=fn.random.coin_flip()), ids
+
+    pipe = pipeline()
+    pipe.build()
+
+    def epoch() -> Iterator[tuple[Any, Any]]:
+        # The reader fills its last batch up by repeating a sample; those are dropped here.
+        for start in range(0, len(paths), case.batch_size):
+            count = min(case.batch_size, len(paths) - start)
+            images, ids = pipe.run()
+            yield np.asarray(images.as_tensor())[:count], np.asarray(ids.as_tensor())[:count]
+
+    while True:
+        yield epoch()
