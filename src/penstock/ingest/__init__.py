@@ -1,0 +1,1 @@
+"""Foreign data on its way in: what a source holds, and what its files become when they are stored."""

@@ -1,0 +1,97 @@
+"""One sample as the bytes of its tar members (docs/format/packed-v1.md, section 4). Pure, so any thread may do it.
+
+Whoever writes a shard only appends the bytes and notes where they went: nothing is worked out in the one place that is
+serial.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from penstock.errors import InternalError
+from penstock.shard.checks import crc32c
+from penstock.shard.tar import member_header, padding
+
+if TYPE_CHECKING:
+    from penstock.types import Record
+
+__all__ = ["EXTENSIONS", "FieldPlace", "SampleBytes", "field_member", "label_members", "sample_bytes"]
+
+# Formats and the extensions of their members; WebDataset decodes by extension.
+EXTENSIONS = {
+    "jpeg": "jpg",
+    "png": "png",
+    "webp": "webp",
+    "bmp": "bmp",
+    "tiff": "tiff",
+    "gif": "gif",
+    "npy": "npy",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPlace:
+    """Where a field's bytes are inside a sample's bytes, and what the index says about them."""
+
+    offset: int
+    length: int
+    crc32c: int
+    format: str
+    width: int
+    height: int
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True)
+class SampleBytes:
+    """All members of one sample, ready to be appended to a shard."""
+
+    key: str
+    data: bytes
+    fields: dict[str, FieldPlace]
+    labels: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"SampleBytes({self.key}, {len(self.data)} bytes)"
+
+
+def field_member(key: str, field: str, format_: str) -> str:
+    """Name the member that holds a field."""
+    extension = EXTENSIONS.get(format_)
+    if extension is None:
+        raise InternalError(f"no file extension is known for the format {format_!r}", sample=key)
+    return f"{key}.{extension}" if field == "image" else f"{key}.{field}.{extension}"
+
+
+def label_members(key: str, labels: dict[str, Any]) -> list[tuple[str, bytes]]:
+    """Name and content of the members that hold the labels."""
+    found = []
+    rest = dict(labels)
+    label = rest.get("label")
+    if isinstance(label, int) and not isinstance(label, bool):
+        found.append((f"{key}.cls", str(rest.pop("label")).encode()))
+    if rest:
+        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+        found.append((f"{key}.json", text.encode()))
+    return found
+
+
+def sample_bytes(record: Record, suffixes: dict[str, str]) -> SampleBytes:
+    """Lay out a record's members, sum its fields, and say where each one starts."""
+    pieces: list[bytes] = []
+    places: dict[str, FieldPlace] = {}
+    size = 0
+    for name, field in record.fields.items():
+        length = len(field.data)
+        header = member_header(field_member(record.key, name, field.format), length)
+        filling = padding(length)
+        pieces += (header, field.data, filling)
+        places[name] = FieldPlace(
+            size + len(header), length, crc32c(field.data), field.format, field.width, field.height, suffixes[name]
+        )
+        size += len(header) + length + len(filling)
+    for name, content in label_members(record.key, record.labels):
+        pieces += (member_header(name, len(content)), content, padding(len(content)))
+    return SampleBytes(record.key, b"".join(pieces), places, record.labels)

@@ -1,0 +1,95 @@
+"""A journal of finished pieces of work, so that a killed writer can go on where it stopped.
+
+The journal knows nothing of what it keeps. It is a folder with a `plan` (bytes that say what the work is), a lock,
+and pieces numbered from 0, each written atomically. A piece is what its writer says about itself; whoever writes one
+must first have made lasting whatever the piece speaks of.
+
+    plan      equal plans mean the same work: pieces may be kept. Another plan: the caller must decide (see
+    `Journal.plan`). 000000    first piece 000001    … lock      held with flock while a writer is alive; a killed
+    process loses it, so it is never stale
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING, final
+
+from penstock.errors import UsageError
+from penstock.storage.local import read_file, storage_error, write_atomically
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["Journal"]
+
+
+@final
+class Journal:
+    """The journal in a folder, locked for this process until closed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        try:
+            os.makedirs(folder, exist_ok=True)
+            self._lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise storage_error(error, folder) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise UsageError(
+                "another process is packing into this folder", file=folder, hint="wait for it, or end it"
+            ) from error
+
+    @property
+    def plan(self) -> bytes | None:
+        """What the journal's work is; None where none was begun."""
+        try:
+            return read_file(os.path.join(self.folder, "plan"))
+        except FileNotFoundError:
+            return None
+
+    def begin(self, plan: bytes) -> None:
+        """Start new work: forget the pieces of any other."""
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.folder, "plan"))  # first: pieces without a plan belong to nothing
+        for name in os.listdir(self.folder):
+            if name != "lock":
+                os.unlink(os.path.join(self.folder, name))
+        write_atomically(os.path.join(self.folder, "plan"), plan)
+
+    def pieces(self) -> list[bytes]:
+        """All pieces from the first up to the first that is missing."""
+        found: list[bytes] = []
+        while os.path.exists(self._piece(len(found))):
+            found.append(read_file(self._piece(len(found))))
+        return found
+
+    def add(self, number: int, piece: bytes) -> None:
+        """Write piece `number`; it is lasting when this returns."""
+        write_atomically(self._piece(number), piece)
+
+    def remove(self) -> None:
+        """Forget everything: the work is done and has been made lasting elsewhere."""
+        shutil.rmtree(self.folder)
+
+    def close(self) -> None:
+        """Let go of the lock."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _piece(self, number: int) -> str:
+        return os.path.join(self.folder, f"{number:06d}")

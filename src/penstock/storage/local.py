@@ -1,0 +1,120 @@
+"""Files on local disks: many ranges at once, whole files, and writes that appear whole or not at all.
+
+This is the only door to the native `read_ranges`. The medium's errors leave here as StorageError, with the file, and
+with what to do where that is known (full disk, permissions, too many open files).
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from penstock import _native
+from penstock.errors import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from penstock.storage.ranges import ReadPlan
+
+__all__ = ["fill_block", "mapped", "read_file", "storage_error", "sync_folder", "write_atomically"]
+
+_HINTS = {
+    errno.ENOSPC: "the disk is full: make room and run the same command again, it goes on where it stopped",
+    errno.EDQUOT: "the quota is used up: make room and run the same command again, it goes on where it stopped",
+    errno.EFBIG: "a file-size limit was reached (ulimit -f): raise it and run the same command again",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
+    errno.EROFS: "the file system is read-only",
+    errno.EMFILE: "too many open files: raise the limit (ulimit -n)",
+    errno.EIO: "the disk reports an error: check it",
+}
+
+
+def storage_error(error: OSError, file: str | None = None) -> StorageError:
+    """Turn an error of the operating system into ours."""
+    name = file if file is not None else error.filename
+    text = os.fsdecode(name).encode("utf-8", "backslashreplace").decode() if name is not None else None
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    found = StorageError(reason, file=text, hint=_HINTS.get(error.errno or 0))
+    found.errno = error.errno
+    return found
+
+
+def fill_block(paths: Sequence[bytes], plan: ReadPlan, block: NDArray[np.uint8]) -> list[tuple[int, int, int]]:
+    """Carry out a plan whose files are positions in `paths`.
+
+    Gives (read, errno, bytes read) of the reads that failed; errno 0: the file ended early.
+    """
+    return _native.read_ranges(paths, plan.file, plan.offset, plan.length, block, plan.position)
+
+
+def read_file(path: str | bytes) -> bytes:
+    """Read a whole file: one open, one read of the size that fstat gives, one close."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        size = os.fstat(handle).st_size
+        data = os.read(handle, size + 1)  # one byte more: end of file is seen at once, and so is growth
+        if len(data) == size:
+            return data
+        pieces = [data]  # larger than one read gives (2 GiB), growing, or without a size (a pipe)
+        while pieces[-1]:
+            pieces.append(os.read(handle, 1 << 24))
+        return b"".join(pieces)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def mapped(path: str) -> Iterator[memoryview]:
+    """Give a whole file as memory that is read on demand."""
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise storage_error(error, path) from error
+    view = memoryview(mapping)
+    try:
+        yield view
+    finally:
+        view.release()
+        if isinstance(mapping, mmap.mmap):
+            mapping.close()
+
+
+def write_atomically(path: str, data: bytes | memoryview) -> None:
+    """Write a file that is there whole or not at all, also after a power cut.
+
+    Temporary name, sync, rename, sync of the folder.
+    """
+    temporary = f"{path}.partial"
+    try:
+        try:
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except OSError:
+            with suppress(OSError):  # the error being raised says more than one about its remains
+                os.unlink(temporary)
+            raise
+        sync_folder(os.path.dirname(path))
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def sync_folder(path: str) -> None:
+    """Make renames and removals inside a folder last."""
+    handle = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
