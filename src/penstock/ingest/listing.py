@@ -1,0 +1,111 @@
+"""Lists a folder: every file below it with its size and time, in torchvision's order, and what could not be listed.
+
+torchvision's order is part of the interface: sample i of an image folder opened in place is sample i of
+`torchvision.datasets.ImageFolder`. It sorts folders by their whole path, then files by name.
+
+Symbolic links are followed; a link to a folder that contains it is reported instead of walked for ever. Hidden files
+and folders (a leading dot) are reported as no images: `.ipynb_checkpoints` is not a class.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.errors import UsageError
+from penstock.ingest.source import NOT_AN_IMAGE, UNREADABLE, Files, Skipped, shown
+from penstock.storage.local import storage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder"]
+
+IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file that looks like an image by its name."""
+
+    name: str  # relative to the root
+    size: int
+    mtime_ns: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """A folder, listed."""
+
+    root: str
+    folders: list[str] = field(default_factory=list)  # directly below the root, sorted
+    files: list[Found] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def list_folder(root: str) -> Listing:
+    """List all images below a folder."""
+    try:
+        status = os.stat(root)
+    except OSError as error:
+        raise storage_error(error, root) from error
+    if not stat.S_ISDIR(status.st_mode):
+        raise UsageError("not a folder", file=shown(root), expected="a folder of images")
+    listing = Listing(root)
+    found: dict[str, list[Found]] = {}
+    _walk(listing, "", ((status.st_dev, status.st_ino),), found)
+    for folder in sorted(found):
+        listing.files += sorted(found[folder], key=lambda file: file.name)
+    listing.folders.sort()
+    return listing
+
+
+def _walk(listing: Listing, folder: str, above: tuple[tuple[int, int], ...], found: dict[str, list[Found]]) -> None:
+    inside = found.setdefault(folder, [])
+    try:
+        with os.scandir(os.path.join(listing.root, folder)) as scan:
+            entries = list(scan)
+    except OSError as error:
+        listing.skipped.append(
+            Skipped(shown(folder) or ".", UNREADABLE, f"the folder cannot be listed: {error.strerror}")
+        )
+        return
+    for entry in entries:
+        name = f"{folder}/{entry.name}" if folder else entry.name
+        if entry.name.startswith("."):
+            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "hidden"))
+            continue
+        try:
+            status = entry.stat()
+        except OSError as error:
+            listing.skipped.append(Skipped(shown(name), UNREADABLE, error.strerror or str(error)))
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            itself = (status.st_dev, status.st_ino)
+            if itself in above:
+                listing.skipped.append(Skipped(shown(name), UNREADABLE, "a link to a folder that contains it"))
+                continue
+            if not folder:
+                listing.folders.append(name)
+            _walk(listing, name, (*above, itself), found)
+        elif not stat.S_ISREG(status.st_mode):
+            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "neither a file nor a folder"))
+        elif os.path.splitext(entry.name)[1].lower() not in IMAGE_SUFFIXES:
+            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "by the suffix of its name"))
+        else:
+            inside.append(Found(name, status.st_size, status.st_mtime_ns))
+
+
+def files_of(root: str, found: Sequence[Found], suffixes: list[str]) -> Files:
+    """Give listed files as parallel arrays."""
+    return Files(
+        root=root,
+        names=[file.name for file in found],
+        sizes=np.fromiter((file.size for file in found), np.int64, len(found)),
+        mtimes_ns=np.fromiter((file.mtime_ns for file in found), np.int64, len(found)),
+        suffixes=suffixes,
+    )

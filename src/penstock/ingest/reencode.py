@@ -1,0 +1,58 @@
+"""Makes images smaller on purpose: scaled down to a longest side, encoded again as JPEG.
+
+This is the one lossy step of packing, and it happens only where it was asked for. EXIF data and colour profiles of a
+JPEG are carried over, because orientation and colours mean nothing without them.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+
+from penstock.decode.image import decode_image, decode_mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_png", "fitted", "pixels_of"]
+
+DEFAULT_QUALITY = 90
+
+
+def fitted(width: int, height: int, max_side: int | None) -> tuple[int, int]:
+    """Size after scaling down so that the longer side is at most `max_side`; never less than one pixel."""
+    longer = max(width, height)
+    if max_side is None or longer <= max_side:
+        return width, height
+    return max(1, round(width * max_side / longer)), max(1, round(height * max_side / longer))
+
+
+def pixels_of(data: bytes, size: tuple[int, int], *, is_mask: bool) -> NDArray[np.uint8]:
+    """Decode and scale to a size: [height, width, channels]. A mask keeps its values, so they are never mixed."""
+    pixels = decode_mask(data) if is_mask else decode_image(data)
+    if (pixels.shape[1], pixels.shape[0]) == size:
+        return pixels
+    image = Image.fromarray(pixels[:, :, 0] if is_mask else pixels)
+    resized = np.asarray(image.resize(size, Image.Resampling.NEAREST if is_mask else Image.Resampling.LANCZOS))
+    return resized[:, :, None] if is_mask else resized
+
+
+def encode_jpeg(pixels: NDArray[np.uint8], quality: int, origin: bytes) -> bytes:
+    """Encode RGB pixels; metadata comes from the file they were decoded from."""
+    kept: dict[str, Any] = {}
+    with Image.open(io.BytesIO(origin)) as image:
+        if image.format == "JPEG":
+            kept = {name: image.info[name] for name in ("exif", "icc_profile") if name in image.info}
+    sink = io.BytesIO()
+    Image.fromarray(pixels).save(sink, "JPEG", quality=quality, **kept)
+    return sink.getvalue()
+
+
+def encode_png(pixels: NDArray[np.uint8]) -> bytes:
+    """Encode pixels of one or three channels losslessly."""
+    sink = io.BytesIO()
+    Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(sink, "PNG")
+    return sink.getvalue()
