@@ -1,4 +1,4 @@
-"""A JPEG taken apart at its markers and put together again: to look at what was written, and to damage it on purpose."""
+"""A JPEG taken apart at its markers and put together again: to look at what was written, or to damage it on purpose."""
 
 from __future__ import annotations
 

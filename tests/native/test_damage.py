@@ -1,11 +1,13 @@
-"""Broken JPEGs: an error for that sample, or the pixels that libjpeg-turbo makes of the data, with its warning recorded.
+"""Broken JPEGs: an error for that sample, or the pixels that libjpeg-turbo makes of the data, its warning recorded.
 
-Never a crash, and never pixels that came from nowhere. The oracle is Pillow (which is libjpeg-turbo) given the damaged data
-with what libjpeg-turbo's own file reader supplies at a premature end, end-of-image markers without end, so that both see the
-same stream; where Pillow declines, djpeg decides. `make check-native` runs all of this under the sanitizers as well.
+Never a crash, and never pixels that came from nowhere. The oracle is Pillow (which is libjpeg-turbo), given the damaged
+data followed by what libjpeg-turbo's own file reader supplies at a premature end: end-of-image markers without end. So
+both see the same stream. Where Pillow declines, djpeg decides. `make check-native` runs all of this under the
+sanitizers as well.
 """
 
 import io
+import itertools
 import subprocess
 import warnings
 
@@ -187,7 +189,7 @@ def restart_damage():
         yield "tile of zeros", [*head, Segment(mark.marker, None, bytes(20)), *tail]
         yield "tile too long", [*head, Segment(mark.marker, None, mark.scan + b"\x55" * 30), *tail]
         yield "tile cut", [*head, Segment(mark.marker, None, mark.scan[: len(mark.scan) // 2]), *tail]
-    for one, other in zip(marks, marks[1:], strict=False):
+    for one, other in itertools.pairwise(marks):
         swapped = segments.copy()
         swapped[one], swapped[other] = swapped[other], swapped[one]
         yield "tiles swapped", swapped
@@ -261,8 +263,8 @@ def test_segment_lengths_that_lie(kind):
     for segment in take_apart(data):
         if segment.payload is not None:
             true = len(segment.payload) + 2
-            for lie in {0, 1, 2, 3, true - 1, true + 1, true + 2, true // 2, true * 2, 0x7FFF, 0xFFFF}:
-                damaged.append(data[: at + 2] + (lie % 65536).to_bytes(2, "big") + data[at + 4 :])
+            lies = {0, 1, 2, 3, true - 1, true + 1, true + 2, true // 2, true * 2, 0x7FFF, 0xFFFF}
+            damaged += [data[: at + 2] + (lie % 65536).to_bytes(2, "big") + data[at + 4 :] for lie in lies]
         at += len(bytes(segment))
     assert judge(damaged) == []
 

@@ -1,8 +1,8 @@
 """Pixels against Pillow: decode, crop, antialiased bilinear resize, flip; in every chroma mode, tiled or not.
 
 The bounds: mean absolute difference at most 0.6 levels and 99.9th percentile at most 8; for grey and 4:4:4, where no
-chroma is interpolated, mean at most 0.35. Differences come from where chroma is enlarged (in Pillow before the crop, here
-together with the resize), from rounding, and from decoding at a reduced scale where that cannot be seen.
+chroma is interpolated, mean at most 0.35. Differences come from where chroma is enlarged (in Pillow before the crop,
+here together with the resize), from rounding, and from decoding at a reduced scale where that cannot be seen.
 """
 
 import numpy as np

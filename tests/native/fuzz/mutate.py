@@ -1,10 +1,10 @@
 """A fuzzing run of bounded time: python -m tests.native.fuzz.mutate --seconds 30 [--seed 1] [--artifact crash.bin]
 
-Takes healthy JPEGs of every kind, damages them the way a fuzzer does (bits, bytes, lengths, markers, pieces moved, copied,
-cut, spliced from another file) and hands each to probe, tile_jpeg and decode_batch under random geometry. Nothing is
-expected but that the process lives: run it under the sanitizers (`make check-native`). Before each input is tried it is
-written to the artifact file, so a crash leaves behind what caused it; the seed is printed, and the same seed tries the
-same inputs in the same order.
+Takes healthy JPEGs of every kind, damages them the way a fuzzer does (bits, bytes, lengths, markers, pieces copied, cut,
+spliced from another file) and hands each to probe, tile_jpeg and decode_batch under random geometry. Nothing is expected
+but that the process lives: run it under the sanitizers (`make check-native`). Before each input is tried it is written
+to the artifact file, so a crash leaves behind what caused it; the seed is printed, and the same seed tries the same
+inputs in the same order.
 """
 
 from __future__ import annotations
@@ -37,39 +37,65 @@ def seeds() -> list[bytes]:
     return files + [_native.tile_jpeg(file)[0] for file in files]
 
 
+def flip_bit(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Turn one bit over."""
+    data[at] ^= 1 << int(random.integers(8))
+
+
+def set_byte(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Write a byte, often one of those at an edge."""
+    data[at] = int(random.choice([0, 1, 0x7F, 0x80, 0xFE, 0xFF, int(random.integers(256))]))
+
+
+def set_length(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Write two bytes, as lengths and sizes are."""
+    value = int(random.choice([0, 1, 2, 8, 0x7FFF, 0xFFFF, int(random.integers(65536))]))
+    data[at : at + 2] = value.to_bytes(2, "big")
+
+
+def leave_out(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Remove a few bytes."""
+    del data[at : at + int(random.integers(1, 40))]
+
+
+def put_in(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Insert a few bytes of noise."""
+    data[at:at] = random.integers(0, 256, int(random.integers(1, 40)), dtype=np.uint8).tobytes()
+
+
+def put_marker(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Insert a marker."""
+    data[at:at] = bytes([0xFF, int(random.choice([*range(0xC0, 0xE0), 0xFE]))])
+
+
+def splice(random: np.random.Generator, data: bytearray, at: int, files: list[bytes]) -> None:
+    """Go on as another file."""
+    other = files[random.integers(len(files))]
+    data[at:] = other[int(random.integers(len(other))) :]
+
+
+def repeat(random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """Copy a piece to another place."""
+    start = int(random.integers(len(data)))
+    data[at:at] = data[start : start + int(random.integers(1, 200))]
+
+
+def cut(_random: np.random.Generator, data: bytearray, at: int, _: list[bytes]) -> None:
+    """End here."""
+    del data[at:]
+
+
+DAMAGES = (flip_bit, set_byte, set_length, leave_out, put_in, put_marker, splice, repeat, cut)
+
+
 def mutate(random: np.random.Generator, files: list[bytes]) -> bytes:
-    """A damaged file."""
+    """Make a damaged file."""
     data = bytearray(files[random.integers(len(files))])
-    for _ in range(int(random.choice([1, 1, 1, 2, 3, 8]))):
-        at = int(random.integers(len(data))) if data else 0
-        kind = int(random.integers(9))
-        if not data:
-            break
-        if kind == 0:
-            data[at] ^= 1 << int(random.integers(8))
-        elif kind == 1:
-            data[at] = int(random.choice([0, 1, 0x7F, 0x80, 0xFE, 0xFF, int(random.integers(256))]))
-        elif kind == 2:
-            data[at : at + 2] = int(random.choice([0, 1, 2, 8, 0x7FFF, 0xFFFF, int(random.integers(65536))])).to_bytes(
-                2, "big"
-            )
-        elif kind == 3:
-            del data[at : at + int(random.integers(1, 40))]
-        elif kind == 4:
-            data[at:at] = random.integers(0, 256, int(random.integers(1, 40)), dtype=np.uint8).tobytes()
-        elif kind == 5:
-            data[at:at] = bytes([0xFF, int(random.choice([*range(0xC0, 0xE0), 0xFE, 0xDA, 0xD9]))])
-        elif kind == 6:
-            other = files[random.integers(len(files))]
-            cut = int(random.integers(len(other)))
-            data[at:] = other[cut:]
-        elif kind == 7:
-            start = int(random.integers(len(data)))
-            data[at:at] = data[start : start + int(random.integers(1, 200))]
-        else:
-            del data[at:]
     if random.random() < 0.15:
-        data = bytearray(shuffled(random, files[random.integers(len(files))]))
+        data = bytearray(shuffled(random, bytes(data)))
+    for _ in range(int(random.choice([1, 1, 1, 2, 3, 8]))):
+        if data:
+            DAMAGES[random.integers(len(DAMAGES))](random, data, int(random.integers(len(data))), files)
     return bytes(data[:LARGEST])
 
 
