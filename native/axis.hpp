@@ -1,0 +1,57 @@
+// Weights along one axis: which source samples make up each output pixel, and how much of each.
+//
+// The filter is the triangle that Pillow and torchvision call antialiased bilinear. `Taps` are its weights over
+// full-size pixels. A plane may hold fewer samples than pixels, because JPEG stores chroma at half size and because an
+// inverse DCT can be asked for a half, a quarter or an eighth. `Grid` says how its samples make pixels, and since both
+// steps are linear, their product (`Axis`) takes stored samples to output pixels at once: the same result as enlarging
+// chroma to full size first, without ever doing so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace penstock {
+
+struct Grid {
+  int samples;      // how many are stored along this axis
+  int subsampling;  // pixels per sample as stored in the JPEG: 1, 2 or 4
+  bool smooth;      // libjpeg's "fancy" upsampling of factor 2: 3/4 of the nearer sample, 1/4 of the farther
+  int reduction;    // samples as stored per sample as decoded: 1, 2, 4 or 8 (inverse DCT of reduced size)
+};
+
+// Half-open range of positions.
+struct Range {
+  int start, stop;
+  int size() const { return stop - start; }
+};
+
+// Weights over full-size pixels.
+struct Taps {
+  std::vector<int32_t> start;  // per output pixel: its first source pixel
+  std::vector<int32_t> count;  // per output pixel: how many; 0 for padding
+  std::vector<float> weight;   // stride * output pixel + tap
+  int stride = 0;
+  bool identity = false;  // every output pixel is exactly one source pixel, in rising order without gaps
+
+  // `outputs` pixels over [from, to), reading only [clip_start, clip_stop); reversed: the last output first.
+  void build(int outputs, double from, double to, int clip_start, int clip_stop, bool reversed, bool nearest);
+  Range used() const;
+};
+
+// Weights over a plane's samples, in 1/16384, summing to exactly that for each output pixel.
+struct Axis {
+  static constexpr int kBits = 14;
+
+  std::vector<int32_t> start;
+  std::vector<int32_t> pairs;    // per output pixel: pairs of taps; 0 for padding
+  std::vector<int16_t> weight;   // stride * output pixel + tap, an even number of taps, zero at the end if need be
+  int stride = 0;
+  bool identity = false;
+  Range range{0, 0};  // the samples that any output pixel reads
+
+  void build(const Taps& taps, const Grid& grid);
+  int outputs() const { return static_cast<int>(start.size()); }
+};
+
+}  // namespace penstock
