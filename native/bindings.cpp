@@ -1,6 +1,7 @@
 // The Python face of the native core: checks arguments, releases the GIL, translates. No logic.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
