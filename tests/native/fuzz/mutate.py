@@ -1,10 +1,10 @@
 """A fuzzing run of bounded time: python -m tests.native.fuzz.mutate --seconds 30 [--seed 1] [--artifact crash.bin]
 
-Takes healthy JPEGs of every kind, damages them the way a fuzzer does (bits, bytes, lengths, markers, pieces copied, cut,
-spliced from another file) and hands each to probe, tile_jpeg and decode_batch under random geometry. Nothing is expected
-but that the process lives: run it under the sanitizers (`make check-native`). Before each input is tried it is written
-to the artifact file, so a crash leaves behind what caused it; the seed is printed, and the same seed tries the same
-inputs in the same order.
+Takes healthy JPEGs of every kind, damages them the way a fuzzer does (bits, bytes, lengths, markers; pieces copied, cut
+or spliced from another file) and hands each to probe, tile_jpeg and decode_batch under random geometry. All that is
+expected is that the process lives: run it under the sanitizers (`make check-native`). Before each input is tried it is
+written to the artifact file, so a crash leaves behind what caused it; the seed is printed, and the same seed tries the
+same inputs in the same order.
 """
 
 from __future__ import annotations
