@@ -40,7 +40,7 @@ class Case:
 
     @classmethod
     def of(cls, data: str, *, forms: str | None = None, **settings: int) -> Case:
-        """Make a case for an image folder; its other forms lie beside it as <folder>.pen, <folder>.beton, …"""
+        """Make a case for an image folder; its other forms lie beside it (<folder>.pen, <folder>.beton)."""
         return cls(data=data, forms=forms or str(Path(data).absolute().parent), **settings)
 
     @classmethod
@@ -53,7 +53,7 @@ class Case:
         return dataclasses.asdict(self)
 
     def form(self, suffix: str) -> Path:
-        """Name the place of another form of the data, e.g. form("pen") or form("raw.beton")."""
+        """Name the place of another form of the data, by its suffix: pen, raw.pen, beton."""
         return Path(self.forms) / f"{Path(self.data).name}.{suffix}"
 
     def files(self) -> list[tuple[str, int]]:

@@ -3,10 +3,10 @@
     python -m penstock.bench.child '{"task": "time", "peer": "torchvision", "case": {…}}'
 
 Nothing of the peer is imported before the CPU set is cut down to the case's, so that a library which sizes its thread
-pools at import sees what it may use. A peer is a module that gives its epochs one after another; an epoch is an iterable
-of (images, ids). The clock starts when an epoch is first asked for a batch and stops when its last batch is delivered;
-the rate is total samples over total seconds of the measured epochs. The first epoch is not counted: it fills the page
-cache, compiles what is compiled, and is where the pixels are looked at (shape, type, mean level).
+pools at import sees what it may use. A peer is a module that gives its epochs one after another; an epoch is an
+iterable of (images, ids). The clock starts when an epoch is first asked for a batch and stops when its last batch is
+delivered; the rate is total samples over total seconds of the measured epochs. The first epoch is not counted: it fills
+the page cache, compiles what is compiled, and is where the pixels are looked at (shape, type, mean level).
 
 Libraries like to print. So the answer goes to the stdout that the parent gave, and before anything is imported, stdout
 is pointed at stderr.
@@ -19,17 +19,20 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from penstock.bench.case import Case
 from penstock.bench.cost import Cost
 from penstock.bench.machine import allowed_cpus, versions
 from penstock.bench.peers import Peer, load
 from penstock.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
 
 __all__ = ["digest", "prepare", "time_peer"]
 
@@ -63,7 +66,7 @@ def _epoch(
     batches: Iterable[tuple[Any, Any]], look: Callable[[Any], None] | None, started: list[float]
 ) -> tuple[float, NDArray[np.int64]]:
     """Deliver one epoch; its seconds and the ids in order of delivery. `started` gets the time of the first batch."""
-    ids = []
+    ids: list[NDArray[np.int64]] = []
     begin = time.perf_counter()
     for images, batch_ids in batches:
         if not ids:

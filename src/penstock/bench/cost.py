@@ -1,4 +1,4 @@
-"""What a run costs besides time: processor seconds, memory and bytes read from the device, of this process and all below.
+"""What a run costs besides time: processor seconds, memory and device reads, of this process and all below it.
 
 Read from /proc, because a peer's worker processes are nobody's to ask: resource usage of children is only known after
 they have ended. Where there is no /proc the costs are None: not measured, never zero.

@@ -24,13 +24,14 @@ def allowed_cpus() -> list[int]:
 
 def versions(distributions: tuple[str, ...]) -> dict[str, str]:
     """Look up the installed version of each distribution; "absent" where there is none."""
-    found = {}
-    for name in distributions:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "absent"
-    return found
+    return {name: _version(name) for name in distributions}
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "absent"
 
 
 def describe() -> dict[str, Any]:

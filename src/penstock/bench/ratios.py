@@ -8,18 +8,22 @@ mean, and a 95 % interval from Student's t. Five rounds whose ratios scatter by 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import FormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Ratio", "Standing", "ratios", "standings"]
 
 # Student's t, two-sided 95 %, by degrees of freedom from 1; from 30 on it is near enough to 2.
-STUDENT_T = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
-STUDENT_T += (2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045)
+STUDENT_T = (
+    *(12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
+    *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,10 @@ def standings(result: Mapping[str, Any]) -> list[Standing]:
 
 
 def ratios(result: Mapping[str, Any], against: str) -> list[Ratio]:
-    """Compare every other peer with `against`, in the order of the standings; peers without a common round are left out."""
+    """Compare every other peer with `against`, in the order of the standings.
+
+    A peer without a round in which both succeeded is left out.
+    """
     rates = {(run["round"], run["peer"]): run["rate"] for run in result["runs"] if run["status"] == "ok"}
     found = []
     for standing in standings(result):

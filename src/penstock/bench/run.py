@@ -1,8 +1,8 @@
 """A race: every peer once per round, in an order drawn anew each round, each run in a process of its own.
 
-Rounds are the unit of comparison. Within a round the peers meet the same state of the machine, so the ratio of two rates
-of the same round is what is compared, and a machine that gets slower over an hour hurts nobody in particular. Naming a
-peer twice races it against itself: its ratio to its twin is what this race cannot tell from nothing.
+Rounds are the unit of comparison. Within a round the peers meet the same state of the machine, so the ratio of two
+rates of the same round is what is compared, and a machine that gets slower over an hour hurts nobody in particular.
+Naming a peer twice races it against itself: its ratio to its twin is what this race cannot tell from nothing.
 
 A failure is a row, never a gap: "failed" with the last lines of what the child said, "hung" when it passed the deadline
 (its whole process group is killed: loaders leave workers behind).
@@ -18,13 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.bench.case import Case
 from penstock.bench.machine import describe
 from penstock.bench.peers import PEERS
 from penstock.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from penstock.bench.case import Case
 
 __all__ = ["ask", "race", "schedule"]
 

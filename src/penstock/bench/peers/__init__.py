@@ -6,13 +6,16 @@ file and name it in PEERS.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib import import_module
-from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from penstock.bench.case import Case
 from penstock.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from penstock.bench.case import Case
 
 __all__ = ["PEERS", "Peer", "load"]
 

@@ -5,13 +5,15 @@ The pipeline is run directly and its output used where it lies: DALI's PyTorch i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.bench.case import Case
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from penstock.bench.case import Case
 
 LABEL = "DALI on the CPU"
 SETTINGS = (
@@ -28,20 +30,17 @@ def prepare(case: Case) -> tuple[Path | None, bool]:
 
 def epochs(case: Case) -> Iterator[Any]:
     """Deliver epochs; the reader's label is the sample's id."""
-    from nvidia.dali import fn, pipeline_def, types
+    from nvidia.dali import Pipeline, fn, types
 
     paths = [path for path, _ in case.files()]
-
-    @pipeline_def(batch_size=case.batch_size, num_threads=case.workers, device_id=None, seed=case.seed + 1)
-    def pipeline() -> tuple[Any, Any]:
+    pipe = Pipeline(batch_size=case.batch_size, num_threads=case.workers, device_id=None, seed=case.seed + 1)
+    with pipe:
         encoded, ids = fn.readers.file(
             files=paths, labels=list(range(len(paths))), shuffle_after_epoch=True, pad_last_batch=True, name="files"
         )
         images = fn.decoders.image_random_crop(encoded, device="cpu", output_type=types.RGB)
         images = fn.resize(images, size=[case.size, case.size], interp_type=types.INTERP_LINEAR, antialias=True)
-        return fn.flip(images, horizontal=fn.random.coin_flip()), ids
-
-    pipe = pipeline()
+        pipe.set_outputs(fn.flip(images, horizontal=fn.random.coin_flip()), ids)
     pipe.build()
 
     def epoch() -> Iterator[tuple[Any, Any]]:

@@ -5,13 +5,15 @@ FFCV compiles the pipeline at its first use; that falls into the epoch that is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
-from penstock.bench.case import Case
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from penstock.bench.case import Case
 
 LABEL = "FFCV, jpg mode"
 SETTINGS = "write_mode jpg, quality 92; RandomResizedCropRGBImageDecoder (INTER_AREA), OrderOption.RANDOM, os_cache"

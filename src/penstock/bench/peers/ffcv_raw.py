@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.bench.case import Case
 from penstock.bench.peers import ffcv_jpg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from penstock.bench.case import Case
 
 LABEL = "FFCV, raw mode"
 SETTINGS = "write_mode raw; RandomResizedCropRGBImageDecoder (INTER_AREA), OrderOption.RANDOM, os_cache"

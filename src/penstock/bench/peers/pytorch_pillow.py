@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
-from penstock.bench.case import Case
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from penstock.bench.case import Case
 
 LABEL = "PyTorch DataLoader + Pillow"
 SETTINGS = "Pillow decodes, crops, resizes (bilinear) and flips; worker processes kept between epochs, prefetch 2"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.bench.case import Case
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from penstock.bench.case import Case
 
 LABEL = "torchvision ImageFolder + DataLoader"
 SETTINGS = "v2 transforms on uint8 tensors, worker processes kept between epochs, prefetch 2"

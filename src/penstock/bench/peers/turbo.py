@@ -1,23 +1,25 @@
 """The ceiling of whole-image loaders: libjpeg-turbo decodes every image completely, on all workers, and nothing else.
 
-No reading (the files are in memory before the clock starts), no crop, no resize, no flip, no batch: a loader that decodes
-whole images can approach this rate but not pass it. One thread per worker takes images in turn and decodes them into a
-buffer of its own; the decoder (simplejpeg, libjpeg-turbo 3) releases the interpreter lock while it works.
+No reading (the files are in memory before the clock starts), no crop, no resize, no flip, no batch: a loader that
+decodes whole images can approach this rate but not pass it. One thread per worker takes images in turn and decodes them
+into a buffer of its own; the decoder (simplejpeg, libjpeg-turbo 3) releases the interpreter lock while it works.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from penstock.bench.case import Case
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
-LABEL = "libjpeg-turbo, whole images, nothing else"
+    from penstock.bench.case import Case
+
+LABEL = "libjpeg-turbo, decoding only"
 SETTINGS = "files in memory, one thread per worker, simplejpeg.decode_jpeg into one reused buffer per thread"
 DISTRIBUTIONS = ("simplejpeg",)
 DELIVERS = "ids"

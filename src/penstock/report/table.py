@@ -1,0 +1,54 @@
+"""A race as a table for the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from penstock.bench import ratios, standings
+from penstock.report.doubts import doubts
+from penstock.report.words import caption, gigabytes, interval, is_ours
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["table"]
+
+
+def table(result: Mapping[str, Any], *, against: str | None = None) -> RenderableType:
+    """Lay out the standings of a race.
+
+    `against` names the peer that the others are compared with; without it, the slowest.
+    """
+    ranked = standings(result)
+    base = against or next((standing.peer for standing in reversed(ranked) if standing.rate), ranked[-1].peer)
+    times = {ratio.peer: ratio for ratio in ratios(result, base)}
+    grid = Table(title=caption(result), title_justify="left", title_style="dim", header_style="bold", pad_edge=False)
+    grid.add_column("loader", no_wrap=True)
+    for name in ("img/s", "lowest-highest", f"times {base}", "95 %", "CPU ms/img", "first batch s", "memory GB"):
+        grid.add_column(name, justify="right", no_wrap=True)
+    for standing in ranked:
+        if standing.rate is None:
+            grid.add_row(Text(standing.peer), Text("did not finish", style="red"))
+            continue
+        ratio = times.get(standing.peer)
+        cpu = standing.cpu_seconds_per_thousand
+        grid.add_row(
+            Text(standing.peer),
+            f"{standing.rate:,.0f}",
+            f"{min(standing.rates):,.0f}-{max(standing.rates):,.0f}",
+            f"{ratio.median:.2f}" if ratio else "1",
+            interval(ratio) if ratio else "",
+            f"{cpu:.2f}" if cpu is not None else "-",
+            f"{standing.first_batch_seconds:.2f}" if standing.first_batch_seconds is not None else "-",
+            gigabytes(standing.memory_bytes),
+            style="bold" if is_ours(standing.peer) else "",
+        )
+    lines: list[RenderableType] = [grid]
+    for standing in ranked:
+        lines += [Text(f"{standing.peer} {failure}", style="red") for failure in dict.fromkeys(standing.failures)]
+    lines += [Text(f"note: {doubt}", style="yellow") for doubt in doubts(result)]
+    return Group(*lines)

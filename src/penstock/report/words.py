@@ -1,0 +1,47 @@
+"""How numbers and names are said, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from penstock.bench import Ratio
+
+__all__ = ["caption", "gigabytes", "interval", "is_ceiling", "is_ours"]
+
+# Not loaders: one decodes and does nothing else, the other is the native core without the loader around it.
+CEILINGS = {"turbo", "native"}
+
+
+def is_ours(peer: str) -> bool:
+    """Tell whether a peer is penstock itself."""
+    return peer.startswith("penstock")
+
+
+def is_ceiling(peer: str) -> bool:
+    """Tell whether a peer is a bound to compare with and not a loader."""
+    return peer.partition("#")[0] in CEILINGS
+
+
+def caption(result: Mapping[str, Any]) -> str:
+    """Say what was raced, in one line."""
+    case, data = result["case"], result["data"]
+    return (
+        f"{case['data']}: {data['samples']:,} images, {data['bytes'] / 1e6:,.0f} MB; "
+        f"RandomResizedCrop({case['size']}) and flip, uint8, batch {case['batch_size']}, "
+        f"{case['workers']} workers on {case['workers']} CPUs; "
+        f"{result['rounds']} rounds of {case['epochs']} epochs"
+    )
+
+
+def gigabytes(size_bytes: float | None) -> str:
+    """Say a size in GB; a dash when it was not measured."""
+    return "-" if size_bytes is None else f"{size_bytes / 1e9:.2f}"
+
+
+def interval(ratio: Ratio) -> str:
+    """Say a ratio's interval; with too few rounds, say that there is none."""
+    bounds = ratio.interval
+    return "too few rounds" if bounds is None else f"{bounds[0]:.2f}-{bounds[1]:.2f}"
