@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-__all__ = ["Column", "Record", "StoredField"]
+__all__ = ["Column", "Geometry", "Record", "StoredField"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,22 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Where each output image of a batch lies in its source: what the geometric transforms come to, for the decoder."""
+
+    regions: NDArray[np.float64]  # [n, 4] x0, y0, x1, y1: the source area that the output shows
+    clips: NDArray[np.int32]  # [n, 4] x0, y0, x1, y1: the source pixels that may be read
+    flips: NDArray[np.uint8]  # [n] 1: mirrored left to right
+    width: int
+    height: int
+    fill: int = 0  # where an output pixel's centre lies outside the clip
+    mask_fill: int = 0  # the same, in masks
+
+    def __len__(self) -> int:
+        return len(self.flips)
+
+    def __repr__(self) -> str:
+        return f"Geometry({len(self)} images of {self.width}x{self.height})"

@@ -1,0 +1,102 @@
+"""The plan: what a list of transforms comes to, split by where it runs.
+
+    geometric   frames to move; the decoder makes the pixels once, from their sum
+    values      dtype and normalisation, one pass over the finished batch
+    rest        from the first transform on that we do not know: torch tensors, after decoding
+
+Order matters and is kept where it can be seen. Value transforms that stand before a geometric one are moved behind it:
+crops and flips do not care, and a resize differs by the rounding to uint8 alone. A transform that pads is the
+exception, because its fill value would be normalised too: that order is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from penstock.errors import UsageError
+from penstock.transforms.canvas import Canvas
+from penstock.transforms.crop import CenterCrop, RandomCrop, RandomResizedCrop
+from penstock.transforms.normalize import Normalize, ToDtype, Values
+from penstock.transforms.protocol import Geometric
+from penstock.transforms.resize import Resize
+from penstock.transforms.torchvision import Foreign, flatten, translate
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from penstock.transforms.protocol import UniformDraws
+    from penstock.types import Geometry
+
+__all__ = ["Plan"]
+
+
+@final
+class Plan:
+    """Transforms, sorted by where they run: `geometric` in the decoder, `values` on the batch, `rest` on tensors."""
+
+    def __init__(self, transforms: Any = ()) -> None:
+        geometric: list[Geometric] = []
+        values: list[ToDtype | Normalize] = []
+        rest: list[Foreign | ToDtype | Normalize] = []
+        for given in flatten(transforms):
+            own = given if isinstance(given, (Geometric, ToDtype, Normalize)) else translate(given)
+            if isinstance(own, (ToDtype, Normalize)):
+                (rest or values).append(own)
+            elif isinstance(own, Foreign):
+                rest.append(own)
+            elif rest and own is given:
+                raise UsageError(
+                    f"{type(own).__name__} cannot follow {_name(rest[0])}",
+                    hint="put penstock's geometric transforms first: they run in the decoder",
+                )
+            elif rest:
+                rest.append(Foreign(given))
+            elif values and own.pads:
+                raise UsageError(
+                    f"{type(own).__name__} may pad, so it cannot follow {type(values[-1]).__name__}",
+                    hint="put it before the transforms of values",
+                )
+            else:
+                geometric.append(own)
+        self.geometric = tuple(geometric)
+        self.values = Values.of(values)
+        self.rest = tuple(rest)
+
+    def geometry(self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws) -> Geometry:
+        """Where the output images of these samples lie in their sources."""
+        canvas = Canvas(widths, heights)
+        for stream, transform in enumerate(self.geometric):
+            transform.move(canvas, draws.for_stream(stream))
+        return canvas.geometry()
+
+    def output_size(
+        self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws
+    ) -> tuple[int, int]:
+        """(height, width) of every output image, given all sizes of a dataset; an error where they would differ."""
+        if not len(widths):
+            return 0, 0
+        if self._fixes_size:
+            some = np.zeros(1, np.intp)
+        else:  # every size that occurs, once
+            some = np.unique(widths.astype(np.int64) << 32 | heights, return_index=True)[1]
+        geometry = self.geometry(widths[some], heights[some], draws.only(some))
+        return geometry.height, geometry.width
+
+    @property
+    def _fixes_size(self) -> bool:
+        """Whether the transforms end in one size whatever they are given."""
+        return any(
+            isinstance(transform, (CenterCrop, RandomCrop, RandomResizedCrop))
+            or (isinstance(transform, Resize) and isinstance(transform.size, Sequence) and len(transform.size) == 2)
+            for transform in self.geometric
+        )
+
+    def __repr__(self) -> str:
+        return f"Plan(geometric={list(self.geometric)}, values={self.values}, rest={[_name(one) for one in self.rest]})"
+
+
+def _name(transform: Foreign | ToDtype | Normalize) -> str:
+    return transform.name if isinstance(transform, Foreign) else type(transform).__name__
