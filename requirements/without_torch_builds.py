@@ -1,7 +1,7 @@
-"""Drop what only some builds of torch need (CUDA libraries, triton) from a compiled lock: stdin to stdout.
+"""Drop from a compiled lock what only some builds of torch need (CUDA libraries, triton): stdin to stdout.
 
-torch itself is pinned by version and not by hash, since which build a machine gets is the machine's business. What such a
-build brings along is settled in the same step, so it has no place in the lock.
+torch itself is pinned by version and not by hash, since which build a machine gets is the machine's business. What such
+a build brings along is settled in the same step, so it has no place in the lock.
 """
 
 import re
@@ -11,6 +11,7 @@ OF_A_BUILD = re.compile(r"(nvidia|cuda|triton|pytorch-triton)\b")
 
 
 def main() -> None:
+    """Copy the lock, package by package."""
     keeps = True
     for line in sys.stdin:
         if not line.startswith((" ", "#")):

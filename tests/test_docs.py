@@ -1,8 +1,8 @@
 """Every code block of the README and of docs/ runs, in order, page by page, in a folder that holds `photos/`.
 
-A `python` block is executed (all blocks of a page share their names). In a `sh` block each line that starts with `penstock`
-is run through the command line. A block that cannot run here is preceded by `<!-- not run: the reason -->`. Other blocks
-(`text`, `json`, …) are for reading. Links between pages must lead somewhere.
+A `python` block is executed (all blocks of a page share their names). In a `sh` block each line is a `penstock` command,
+which is run, or a `make` chore, which must exist. A block that cannot run here is preceded by
+`<!-- not run: the reason -->`. Other blocks (`text`, `json`, …) are for reading. Links between pages lead somewhere.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run_lines(page: Path, block: Block) -> None:
             continue
         if words[0] == "make":
             targets = re.findall(r"^([\w-]+):.*##", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
-            assert set(word for word in words[1:] if "=" not in word) <= set(targets)
+            assert {word for word in words[1:] if "=" not in word} <= set(targets)
             continue
         assert words[0] == "penstock", f"{name(page)}:{block.line}: {line!r} is no penstock command"
         result = CliRunner().invoke(main, words[1:])
