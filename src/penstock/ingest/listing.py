@@ -77,7 +77,7 @@ def _walk(listing: Listing, folder: str, above: tuple[tuple[int, int], ...], fou
     for entry in entries:
         name = f"{folder}/{entry.name}" if folder else entry.name
         if entry.name.startswith("."):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "hidden"))
+            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "hidden", is_expected=True))
             continue
         try:
             status = entry.stat()
@@ -95,7 +95,7 @@ def _walk(listing: Listing, folder: str, above: tuple[tuple[int, int], ...], fou
         elif not stat.S_ISREG(status.st_mode):
             listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "neither a file nor a folder"))
         elif os.path.splitext(entry.name)[1].lower() not in IMAGE_SUFFIXES:
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "by the suffix of its name"))
+            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "by the suffix of its name", is_expected=True))
         else:
             inside.append(Found(name, status.st_size, status.st_mtime_ns))
 

@@ -20,13 +20,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["BROKEN", "NOT_AN_IMAGE", "UNLABELLED", "UNREADABLE", "Files", "Skipped", "Source", "shown"]
+__all__ = [
+    "BROKEN",
+    "NOT_AN_IMAGE",
+    "SKIPPED_OUTCOMES",
+    "UNLABELLED",
+    "UNREADABLE",
+    "Files",
+    "Skipped",
+    "Source",
+    "shown",
+]
 
 # Why a file is no sample.
 NOT_AN_IMAGE = "not an image"
 BROKEN = "broken"
 UNREADABLE = "unreadable"
 UNLABELLED = "unlabelled"
+SKIPPED_OUTCOMES = frozenset({NOT_AN_IMAGE, BROKEN, UNREADABLE, UNLABELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +47,12 @@ class Skipped:
     name: str  # relative to the source, fit for printing
     outcome: str  # NOT_AN_IMAGE, BROKEN, UNREADABLE or UNLABELLED
     why: str
+    is_expected: bool = False  # it was never meant to be a sample (a README, a hidden file), so no run stops at it
 
     def __str__(self) -> str:
         return f"{self.name}: {self.outcome}: {self.why}"
 
-    def as_dict(self) -> dict[str, str]:
+    def as_dict(self) -> dict[str, Any]:
         """Give the fields, for JSON."""
         return asdict(self)
 
@@ -61,7 +73,7 @@ class Files:
     suffixes: list[str]  # what each name has after what its key is made of
 
     def path(self, position: int) -> str:
-        """Where a file is."""
+        """Say where a file is."""
         return os.path.join(self.root, self.names[position])
 
 
@@ -97,10 +109,9 @@ class Source:
         """Size of one sample's files."""
         return sum(int(files.sizes[position]) for files in self.fields.values())
 
-    def sample_labels(self) -> list[dict[str, Any]]:
-        """Give the labels of every sample as Python values."""
-        rows: list[dict[str, Any]] = self.labels.to_pylist()
-        return rows if self.labels.num_columns else [{} for _ in self.keys]
+    def label_values(self) -> dict[str, list[Any]]:
+        """Give the labels as Python values: one list per label."""
+        return {name: self.labels.column(name).to_pylist() for name in self.labels.column_names}
 
     def digest(self) -> str:
         """Identify what is listed: names, sizes, times, labels, classes."""

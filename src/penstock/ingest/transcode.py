@@ -14,6 +14,8 @@ once.
 from __future__ import annotations
 
 import io
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +31,17 @@ from penstock.storage.local import read_file
 from penstock.types import Record, StoredField
 
 if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
     from numpy.typing import NDArray
 
-__all__ = ["DECODED", "KEPT", "REENCODED", "TILED", "Recipe", "Transcoded", "transcode"]
+__all__ = ["DECODED", "KEPT", "REENCODED", "TILED", "Recipe", "Transcoded", "transcode", "transcoded"]
 
 TILED = "tiled"
 KEPT = "kept"
 REENCODED = "re-encoded"
 DECODED = "decoded"
+_AT_ONCE = 8  # samples per task: the cost of handing over a task vanishes beside eight images
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +148,32 @@ def _as_npy(pixels: NDArray[np.uint8]) -> StoredField:
     sink = io.BytesIO()
     np.lib.format.write_array(sink, np.ascontiguousarray(pixels), version=(1, 0), allow_pickle=False)
     return StoredField(sink.getvalue(), "npy", pixels.shape[1], pixels.shape[0])
+
+
+def transcoded(
+    source: Source, order: Sequence[int], recipe: Recipe, threads: int
+) -> Generator[Transcoded | Skipped, None, None]:
+    """Transcode samples in threads; results come in the order given.
+
+    At most a few tasks per thread are held in memory.
+    """
+    values = source.label_values()
+
+    def run(positions: Sequence[int]) -> list[Transcoded | Skipped]:
+        return [
+            transcode(source, position, {name: column[position] for name, column in values.items()}, recipe)
+            for position in positions
+        ]
+
+    waiting: deque[Future[list[Transcoded | Skipped]]] = deque()
+    with ThreadPoolExecutor(threads, "penstock-transcode") as pool:
+        try:
+            for start in range(0, len(order), _AT_ONCE):
+                waiting.append(pool.submit(run, order[start : start + _AT_ONCE]))
+                if len(waiting) > 2 * threads:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for task in waiting:
+                task.cancel()

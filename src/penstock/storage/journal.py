@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
@@ -74,8 +73,16 @@ class Journal:
         write_atomically(self._piece(number), piece)
 
     def remove(self) -> None:
-        """Forget everything: the work is done and has been made lasting elsewhere."""
-        shutil.rmtree(self.folder)
+        """Forget everything: the work is done and has been made lasting elsewhere.
+
+        The plan goes last, so that until then whoever finds the rest can tell what it belonged to.
+        """
+        try:
+            for name in sorted(os.listdir(self.folder), key=lambda name: name == "plan"):
+                os.unlink(os.path.join(self.folder, name))
+            os.rmdir(self.folder)
+        except OSError as error:
+            raise storage_error(error, self.folder) from error
 
     def close(self) -> None:
         """Let go of the lock."""

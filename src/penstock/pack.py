@@ -1,0 +1,238 @@
+"""The write path: a source becomes a packed dataset.
+
+    list the source → order it → [threads] read, recognise, rewrite, check, lay out
+                               → [one writer] append to a shard; when it is full: sync, rename, journal
+    all shards there → index → manifest, last
+
+Everything that takes time happens in the threads; the writer only appends, so its order alone decides the bytes. They
+are the same for any number of workers and however often the run was killed: shards end where the next sample does not
+fit, the order is a function of keys and seed, and nothing stored knows the time or the machine.
+
+After a kill the journal (storage/journal.py) holds every finished shard's rows; the same call goes on behind them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.errors import SourceError, UsageError
+from penstock.ingest import open_source
+from penstock.ingest.source import SKIPPED_OUTCOMES, Skipped, Source, shown
+from penstock.ingest.transcode import Recipe, transcoded
+from penstock.shard.checks import sha256
+from penstock.shard.index import encode_index
+from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry, Manifest, decode_manifest
+from penstock.shard.write_order import write_order
+from penstock.storage.local import read_file, write_atomically
+from penstock.writer import ShardWriter, claim, is_published
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from penstock.shard.piece import Piece
+
+__all__ = ["SHARD_BYTES", "PackProgress", "PackReport", "pack"]
+
+SHARD_BYTES = 256 * 1024 * 1024  # large enough to read sequentially, small enough to lose to a kill
+_VERSION = version("penstock")
+
+
+@dataclass(frozen=True, slots=True)
+class PackProgress:
+    """How far a pack has come."""
+
+    items: int  # of the source's samples, those dealt with, earlier runs included
+    total_items: int
+    source_bytes: int
+    total_bytes: int
+    stored_bytes: int
+    resumed_items: int  # those that an earlier run dealt with
+    outcomes: dict[str, int]  # what was done to how many files
+
+
+@dataclass(frozen=True, slots=True)
+class PackReport:
+    """What a pack did, earlier runs included."""
+
+    path: str
+    samples: int
+    shards: int
+    source_bytes: int  # of the samples packed
+    payload_bytes: int  # the same samples' fields as stored
+    stored_bytes: int  # shards, index, manifest
+    outcomes: dict[str, int]
+    kept: dict[str, int]  # why files were stored as they were
+    skipped: tuple[Skipped, ...]
+    resumed_items: int  # that an earlier run had dealt with
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the report for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """What shapes the bytes besides the source."""
+
+    seed: int | None
+    shard_bytes: int
+    recipe: Recipe
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"seed": self.seed, "shard_bytes": self.shard_bytes, **self.recipe.as_dict()}
+
+
+def pack(
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    masks: str | os.PathLike[str] | None = None,
+    shard_bytes: int = SHARD_BYTES,
+    seed: int | None = 0,
+    workers: int | None = None,
+    keep_bytes: bool = False,
+    max_side: int | None = None,
+    quality: int | None = None,
+    raw: bool = False,
+    on_error: Literal["raise", "skip"] = "raise",
+    force: bool = False,
+    progress: Callable[[PackProgress], None] | None = None,
+) -> PackReport:
+    """Pack a folder of images into a dataset folder; the same call again goes on where a killed one stopped.
+
+    `labels` is a CSV file (default: the class folders), `masks` a folder of masks laid out like the images. Samples
+    are written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
+    `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side` and
+    `quality` encode again what is larger, or everything; `raw` stores decoded pixels. Files that cannot be packed
+    stop the run, or with on_error="skip" are listed in the report. `force` replaces a dataset, or an unfinished one,
+    that is in the way.
+    """
+    if on_error not in {"raise", "skip"}:
+        raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
+    if shard_bytes < 1 or (workers is not None and workers < 1):
+        raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
+    folder, settings = os.fspath(destination), _Settings(seed, shard_bytes, Recipe(keep_bytes, max_side, quality, raw))
+    _check_apart(os.fspath(source), folder)
+
+    # What there is, and the order to write it in.
+    found = open_source(os.fspath(source), labels=_text(labels), masks=_text(masks))
+    _stop_at(found.skipped, on_error)
+    order = write_order(found.keys, seed)
+    plan = json.dumps({"penstock": _VERSION, "source": found.digest(), "settings": settings.as_dict()}).encode()
+    with claim(folder, plan, force=force) as journal:
+        resumed = 0
+        if not is_published(folder):
+            with ShardWriter(folder, journal, tuple(found.fields), found.labels.schema, shard_bytes) as writer:
+                resumed = writer.items
+                _stop_at(writer.skipped, on_error)
+                # Files become tar members, in threads; what an earlier run finished is not made again.
+                with closing(transcoded(found, order[resumed:], settings.recipe, workers or _cores())) as stream:
+                    for item in stream:
+                        _stop_at([item] if isinstance(item, Skipped) else [], on_error)
+                        # Members are appended to a shard; a full one is made lasting and journalled.
+                        writer.add(item)
+                        if progress is not None:
+                            progress(_progress(found, writer, resumed))
+                # Rows become the index; the manifest, last, makes it a dataset.
+                _publish(folder, found, settings, writer.finish(), writer.skipped)
+        journal.remove()
+    return _report(folder, resumed)
+
+
+def _text(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _stop_at(skipped: Iterable[Skipped], on_error: str) -> None:
+    """Raise the first that is an error, if errors are to stop. A file that is no image by its very name is none."""
+    if on_error == "raise":
+        for item in skipped:
+            if not item.is_expected:
+                raise item.error()
+
+
+def _check_apart(source: str, destination: str) -> None:
+    inside, outside = os.path.realpath(destination), os.path.realpath(source)
+    if inside == outside or inside.startswith(outside.rstrip("/") + "/"):
+        raise UsageError(
+            "the dataset would lie inside its source", got=shown(destination), expected="a folder elsewhere"
+        )
+
+
+def _progress(found: Source, writer: ShardWriter, resumed: int) -> PackProgress:
+    counts = dict(writer.outcomes)
+    return PackProgress(
+        writer.items, len(found), writer.source_bytes, found.bytes, writer.stored_bytes, resumed, counts
+    )
+
+
+def _publish(folder: str, found: Source, settings: _Settings, done: list[Piece], refused: Iterable[Skipped]) -> None:
+    """Write the index, then the manifest."""
+    skipped = sorted({*found.skipped, *refused}, key=lambda item: (item.name, item.outcome, item.why))
+    if not done:
+        example = str(skipped[0]) if skipped else None
+        raise SourceError("nothing could be packed", file=shown(folder), got=example, expected="at least one image")
+    table = pa.concat_tables([piece.rows for piece in done])
+    index = encode_index(table)
+    write_atomically(os.path.join(folder, INDEX_NAME), index)
+    outcomes = Counter(item.outcome for item in skipped)
+    kept: Counter[str] = Counter()
+    for piece in done:
+        outcomes.update({name: count for name, count in piece.outcomes.items() if name not in SKIPPED_OUTCOMES})
+        kept.update(piece.kept)
+    source_bytes = sum(piece.source_bytes for piece in done)
+    manifest = Manifest(
+        samples=len(table),
+        fields={field: _field_summary(table, field) for field in found.fields},
+        labels={column.name: str(column.type) for column in found.labels.schema},
+        classes=found.classes,
+        index=IndexEntry(INDEX_NAME, index.size, sha256(index)),
+        shards=tuple(piece.entry for piece in done),
+        pack=settings.as_dict(),
+        provenance={
+            "penstock": _VERSION,
+            "source": {"kind": found.kind, "files": len(table) * len(found.fields), "bytes": source_bytes},
+            "outcomes": dict(sorted(outcomes.items())),
+            "kept": dict(sorted(kept.items())),
+            "skipped": [item.as_dict() for item in skipped],
+        },
+    )
+    write_atomically(os.path.join(folder, MANIFEST_NAME), manifest.encode())
+
+
+def _field_summary(table: pa.Table, field: str) -> dict[str, Any]:
+    counts = pc.value_counts(table.column(f"{field}.format").cast(pa.string())).to_pylist()
+    formats = dict(sorted((item["values"], item["counts"]) for item in counts))
+    return {"formats": formats, "bytes": pc.sum(table.column(f"{field}.length")).as_py()}
+
+
+def _report(folder: str, resumed: int) -> PackReport:
+    path = os.path.join(folder, MANIFEST_NAME)
+    encoded = read_file(path)
+    manifest = decode_manifest(encoded, path)
+    return PackReport(
+        path=folder,
+        samples=manifest.samples,
+        shards=len(manifest.shards),
+        source_bytes=manifest.provenance["source"]["bytes"],
+        payload_bytes=sum(summary["bytes"] for summary in manifest.fields.values()),
+        stored_bytes=sum(shard.bytes for shard in manifest.shards) + manifest.index.bytes + len(encoded),
+        outcomes=manifest.provenance["outcomes"],
+        kept=manifest.provenance["kept"],
+        skipped=tuple(Skipped(**item) for item in manifest.provenance["skipped"]),
+        resumed_items=resumed,
+    )

@@ -1,0 +1,216 @@
+"""Writes a packed dataset: storage and shard on the way in, as dataset.py is on the way out.
+
+`claim` gets a folder ready (new, or unfinished with the same plan, or cleared on request). `ShardWriter` appends
+samples to shards. A shard grows inside the journal's folder; when the next sample does not fit it is synced, renamed
+to its place and only then journalled, so whatever the journal speaks of is there after any kill. That finishing goes
+on in a thread behind the next shard: waiting for the disk costs nothing while there is something to write.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, final
+
+from penstock.errors import PenstockError, UsageError
+from penstock.ingest.source import Skipped, shown
+from penstock.shard.index import IndexRows
+from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, ShardEntry
+from penstock.shard.piece import Piece, decode_piece
+from penstock.shard.tar import END
+from penstock.storage.growing import GrowingFile
+from penstock.storage.journal import Journal
+from penstock.storage.local import storage_error, sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    import pyarrow as pa
+
+    from penstock.ingest.transcode import Transcoded
+
+__all__ = ["ShardWriter", "claim", "is_published"]
+
+_JOURNAL = "packing"
+_SHARDS = "shards"
+_SHARD_NAME = re.compile(r"\d{6,}\.tar")
+
+
+def claim(folder: str, plan: bytes, *, force: bool) -> Journal:
+    """Get a folder ready to be written into, and lock it.
+
+    It may be new, or unfinished with the same plan, which is then gone on with; `force` starts over from anything that
+    a pack wrote. Where a manifest is there afterwards, only the journal's removal is left to do.
+    """
+    manifest, journal_folder = os.path.join(folder, MANIFEST_NAME), os.path.join(folder, _JOURNAL)
+    is_whole, is_begun = os.path.exists(manifest), os.path.isdir(journal_folder)
+    if not is_whole and not is_begun and os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
+        hint = "choose another destination"
+        raise UsageError("the destination is neither a dataset nor empty", file=shown(folder), hint=hint)
+    if is_whole and not is_begun and not force:
+        raise _exists(folder)
+    try:
+        os.makedirs(os.path.join(folder, _SHARDS), exist_ok=True)
+        journal = Journal(journal_folder)
+        with _closed_on_error(journal):
+            if force:
+                _clear(folder)
+                journal.begin(plan)
+            elif journal.plan is None and is_whole:  # killed at the very last step
+                journal.remove()
+                raise _exists(folder)
+            elif journal.plan is None:
+                journal.begin(plan)
+            elif journal.plan != plan:
+                hint = "run the command that began it, or start over with --force (force=True)"
+                what = "an unfinished pack of another source or with other settings is in the way"
+                raise UsageError(what, file=shown(folder), hint=hint)
+    except OSError as error:
+        raise error if isinstance(error, PenstockError) else storage_error(error, folder) from error
+    return journal
+
+
+@contextmanager
+def _closed_on_error(journal: Journal) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        journal.close()
+        raise
+
+
+def _exists(folder: str) -> UsageError:
+    hint = "choose another destination, or replace it with --force (force=True)"
+    return UsageError("there is a dataset already", file=shown(folder), hint=hint)
+
+
+def is_published(folder: str) -> bool:
+    """Whether the folder is a dataset already, as it is after a kill at the last step."""
+    return os.path.exists(os.path.join(folder, MANIFEST_NAME))
+
+
+def _clear(folder: str) -> None:
+    """Remove what a pack wrote, and nothing else; the manifest first, so that no half of a dataset looks whole."""
+    shards = os.path.join(folder, _SHARDS)
+    names = [MANIFEST_NAME, INDEX_NAME]
+    names += [os.path.join(_SHARDS, name) for name in os.listdir(shards) if _SHARD_NAME.fullmatch(name)]
+    for name in names:
+        if os.path.exists(os.path.join(folder, name)):
+            os.unlink(os.path.join(folder, name))
+    sync_folder(folder)
+
+
+def _finished(folder: str, journal: Journal) -> list[Piece]:
+    """Read the journal up to the first shard that is not there as it says."""
+    done: list[Piece] = []
+    for data in journal.pieces():
+        piece = decode_piece(data, journal.folder)
+        path = os.path.join(folder, piece.entry.file)
+        if not os.path.exists(path) or os.path.getsize(path) != piece.entry.bytes:
+            break
+        done.append(piece)
+    return done
+
+
+@final
+class ShardWriter:
+    """Samples in, finished shards out. Finishing (sync, rename, journal) goes on behind the next shard."""
+
+    def __init__(
+        self, folder: str, journal: Journal, fields: Sequence[str], labels: pa.Schema, shard_bytes: int
+    ) -> None:
+        self.done = _finished(folder, journal)
+        self.items = self.done[-1].stop if self.done else 0
+        self.resumed_items = self.items
+        self.skipped = [Skipped(**skipped) for piece in self.done for skipped in piece.skipped]
+        self._folder, self._journal, self._shard_bytes = folder, journal, shard_bytes
+        self._rows = IndexRows(fields, labels)
+        self._shard: GrowingFile | None = None
+        self._finishing: Future[Piece] | None = None
+        self._finisher = ThreadPoolExecutor(1, "penstock-finish")
+        self.source_bytes = sum(piece.source_bytes for piece in self.done)
+        self.stored_bytes = sum(piece.entry.bytes for piece in self.done)
+        self.outcomes = sum((Counter(piece.outcomes) for piece in self.done), Counter[str]())
+        self._begin_piece()
+
+    def _begin_piece(self) -> None:
+        self._piece_outcomes, self._piece_kept = Counter[str](), Counter[str]()
+        self._piece_skipped: list[dict[str, Any]] = []
+        self._piece_source_bytes = 0
+
+    def add(self, item: Transcoded | Skipped) -> None:
+        """Take the next item of the stream."""
+        if isinstance(item, Skipped):
+            self._piece_skipped.append(item.as_dict())
+            self.skipped.append(item)
+        else:
+            data = item.sample.data
+            if self._shard and self._shard.bytes + len(data) + len(END) > self._shard_bytes:
+                self.finish_shard()
+            shard = self._shard or self._open_shard()
+            self._rows.add(item.sample, f"{_SHARDS}/{os.path.basename(shard.path)}", shard.bytes)
+            shard.append(data)
+            self._piece_source_bytes += item.source_bytes
+            self.source_bytes += item.source_bytes
+            self.stored_bytes += len(data)
+            if item.why:
+                self._piece_kept[item.why] += 1
+        self._piece_outcomes[item.outcome] += 1
+        self.outcomes[item.outcome] += 1
+        self.items += 1
+
+    def finish_shard(self) -> None:
+        """Close the open shard, if any, and have it made lasting; wait for the one before."""
+        self.wait()
+        shard, self._shard = self._shard, None
+        if shard is None:
+            return
+        shard.append(END)
+        entry = ShardEntry(f"{_SHARDS}/{os.path.basename(shard.path)}", shard.bytes, len(self._rows), shard.sha256)
+        piece = Piece(
+            entry=entry,
+            stop=self.items,
+            source_bytes=self._piece_source_bytes,
+            outcomes=dict(self._piece_outcomes),
+            kept=dict(self._piece_kept),
+            skipped=self._piece_skipped,
+            rows=self._rows.take(),
+        )
+        self._begin_piece()
+        self._finishing = self._finisher.submit(self._make_lasting, shard, len(self.done), piece)
+
+    def _make_lasting(self, shard: GrowingFile, number: int, piece: Piece) -> Piece:
+        shard.finish()
+        self._journal.add(number, piece.encode())  # only now: a journalled shard is there after any kill
+        return piece
+
+    def finish(self) -> list[Piece]:
+        """Close the last shard; give all that are there."""
+        self.finish_shard()
+        self.wait()
+        return self.done
+
+    def wait(self) -> None:
+        """Wait for the shard being finished."""
+        if self._finishing is not None:
+            finishing, self._finishing = self._finishing, None
+            self.done.append(finishing.result())
+
+    def _open_shard(self) -> GrowingFile:
+        name = f"{len(self.done) + (self._finishing is not None):06d}.tar"
+        self._shard = GrowingFile(os.path.join(self._folder, _SHARDS, name), os.path.join(self._journal.folder, name))
+        return self._shard
+
+    def __enter__(self) -> ShardWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._finisher.shutdown()
+        if self._shard is not None:
+            self._shard.discard()
