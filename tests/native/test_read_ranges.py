@@ -26,7 +26,7 @@ def paths(tmp_path_factory):
 def read(paths, files, offsets, lengths, *, size=20_000, positions=None):
     block = np.full(size, 171, np.uint8)
     if positions is None:
-        positions = np.cumsum([0, *lengths[:-1]])
+        positions = np.cumsum([0, *lengths])[:-1]
     failed = _native.read_ranges(
         paths,
         np.array(files, np.int32),
@@ -67,6 +67,12 @@ def test_a_range_behind_the_end_is_an_early_end(paths):
     assert read(paths, [0], [9000], [10])[1] == [(0, 0, 0)]
 
 
+def test_an_offset_beyond_what_files_can_have_fails_by_itself(paths):
+    block, failed = read(paths, [0, 1], [2**63 - 1, 0], [10, 10])
+    assert [position for position, _, _ in failed] == [0]
+    assert block[10:20].tobytes() == CONTENT[1][:10]
+
+
 def test_a_folder_cannot_be_read(tmp_path):
     assert read([os.fsencode(tmp_path)], [0], [0], [10])[1] == [(0, errno.EISDIR, 0)]
 
@@ -81,7 +87,6 @@ def test_a_folder_cannot_be_read(tmp_path):
         ([7], [0], [10], [0]),  # no such path
         ([-1], [0], [10], [0]),
         ([0, 0], [0], [10], [0]),  # arrays of different lengths
-        ([0], [2**63 - 1], [10], [0]),
         ([0], [0], [2**63 - 1], [1]),  # the sum of position and length leaves 64 bits
     ],
 )
