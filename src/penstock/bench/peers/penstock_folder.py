@@ -1,0 +1,28 @@
+"""penstock on the untouched image folder: nothing packed, nothing written into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.bench.peers import penstock_packed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from penstock.bench.case import Case
+
+LABEL = "penstock, folder in place"
+SETTINGS = 'penstock.torch.Loader on the folder, shuffle="full"'
+DISTRIBUTIONS = penstock_packed.DISTRIBUTIONS
+
+
+def prepare(case: Case) -> tuple[Path | None, bool]:
+    """Read the folder as it is."""
+    del case
+    return None, False
+
+
+def epochs(case: Case) -> Iterator[Any]:
+    """Deliver epochs."""
+    return penstock_packed.read(case, case.data)
