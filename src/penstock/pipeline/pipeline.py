@@ -1,0 +1,159 @@
+"""The pipeline: a source, stages of threads, and the consumer who pulls at the end.
+
+    with Pipeline(source, [Stage("read", read), Stage("decode", decode, threads=2)]) as pipeline:
+        for item in pipeline: ...
+
+Rules:
+- Order: items come out in the order of the source, however many threads a stage has.
+- Bounds: each stage keeps at most `depth` finished items; a slow consumer stops everything behind it.
+- Errors: an exception of a stage or of the source travels in its item's place. What came before it is delivered first;
+  then it is raised in the consumer, with its own traceback, and the pipeline ends.
+- Ends: leaving the `with`, exhausting the iteration, dropping the last reference and leaving the interpreter all stop
+  the threads and wait for them. Threads refer to the queues and never to the pipeline, so that it can be collected;
+  they are daemons, stopped by an exit hook, because the interpreter would wait for others before it runs any hook.
+- Waits: the consumer waits at most `deadline_seconds` for an item and is then told which stage is doing what. Threads
+  inside wait without limit for one another, since all of them together may rightly wait for a consumer who is training;
+  `close` ends those waits. `close` itself waits at most `deadline_seconds` for work that has begun.
+- Fork: a child process has none of the threads. There a pipeline does nothing but say so.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, final
+
+from penstock.errors import StalledError, UsageError
+from penstock.pipeline.queue import Closed, Finished, OrderedQueue
+from penstock.pipeline.statistics import StageStatistics
+from penstock.pipeline.worker import Failure, Source, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from penstock.pipeline.stage import Stage
+
+__all__ = ["Pipeline"]
+
+DEADLINE_SECONDS = 600.0
+
+
+@final
+class Pipeline:
+    """Stages between a source and a consumer; an iterator over the last stage's items."""
+
+    def __init__(
+        self, source: Iterable[Any], stages: Sequence[Stage], *, deadline_seconds: float = DEADLINE_SECONDS
+    ) -> None:
+        if not stages:
+            raise UsageError("a pipeline has at least one stage")
+        self._stages = tuple(stages)
+        self._deadline_seconds = deadline_seconds
+        self._pid = os.getpid()
+        self._queues = [OrderedQueue(stage.depth) for stage in stages]
+        self._workers: list[Worker] = []
+        self._wait_seconds = 0.0
+        given: Source | OrderedQueue = Source(iter(source))
+        for stage, queue in zip(stages, self._queues, strict=True):
+            self._workers += [Worker(stage, given, queue, number) for number in range(stage.threads)]
+            given = queue
+        self._end = weakref.finalize(self, _end, self._pid, self._queues, self._workers, deadline_seconds)
+        for worker in self._workers:
+            worker.start()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        if os.getpid() != self._pid:
+            raise UsageError(
+                "a pipeline cannot be used in a child process",
+                got=f"process {os.getpid()}",
+                expected=f"process {self._pid}, which started it",
+                hint="start the iteration in the process that uses it",
+            )
+        began = time.monotonic()
+        try:
+            _, item = self._queues[-1].get(timeout_seconds=self._deadline_seconds)
+        except (Finished, Closed):
+            self.close()
+            raise StopIteration from None
+        except TimeoutError:
+            states = self.states()
+            for queue in self._queues:  # not `close`: that would wait once more for the thread that hangs
+                queue.close()
+            raise StalledError(
+                f"the consumer waited {self._deadline_seconds:g} s for stage {self._stages[-1].name}",
+                got="\n".join(["nothing, while", *(f"  {state}" for state in states)]),
+                hint="a stage that is working has hung in its own work; raise the deadline if it is only slow",
+            ) from None
+        finally:
+            self._wait_seconds += time.monotonic() - began
+        if isinstance(item, Failure):
+            self._end()
+            try:
+                raise item.error
+            finally:
+                del item  # the error's traceback holds this frame: without this they would keep each other alive
+        return item
+
+    def close(self) -> None:
+        """Stop the threads, wait for them, let go of everything in flight. Further iteration ends at once."""
+        self._end()
+        stuck = [worker.state() for worker in self._workers if worker.is_alive()]
+        if stuck and os.getpid() == self._pid and threading.current_thread() not in self._workers:
+            raise StalledError(
+                f"threads did not end within {self._deadline_seconds:g} s of being told to", got="; ".join(stuck)
+            )
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:  # what happened inside is the news, not that a thread is still at work
+            self._end()
+
+    def states(self) -> list[str]:
+        """Say what every thread is doing now, and for how long."""
+        return [worker.state() for worker in self._workers]
+
+    @property
+    def wait_seconds(self) -> float:
+        """Time the consumer has waited for items. High: the pipeline is slower than its consumer. Low: it keeps up."""
+        return self._wait_seconds
+
+    def statistics(self) -> list[StageStatistics]:
+        """Tell what each stage has been doing with its time, first stage first."""
+        found = []
+        for stage, queue in zip(self._stages, self._queues, strict=True):
+            workers = [worker for worker in self._workers if worker.stage is stage]
+            found.append(
+                StageStatistics(
+                    name=stage.name,
+                    threads=stage.threads,
+                    items=sum(worker.items for worker in workers),
+                    busy_seconds=sum(worker.busy_seconds for worker in workers),
+                    starved_seconds=sum(worker.starved_seconds for worker in workers),
+                    blocked_seconds=sum(worker.blocked_seconds for worker in workers),
+                    occupancy=queue.occupancy,
+                )
+            )
+        return found
+
+
+def _end(pid: int, queues: list[OrderedQueue], workers: list[Worker], deadline_seconds: float) -> None:
+    """Stop and wait; run once per pipeline: by close, by the collector, or at exit."""
+    if os.getpid() != pid:
+        return  # a forked child: no threads here, and the locks may be held by threads that do not exist
+    for queue in queues:
+        queue.close()
+    if threading.current_thread() in workers:
+        return  # the collector ran in one of the pipeline's own threads, which may hold what the others wait for
+    deadline = time.monotonic() + deadline_seconds
+    for worker in workers:
+        if worker.ident is not None:
+            worker.join(max(deadline - time.monotonic(), 0))

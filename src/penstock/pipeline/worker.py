@@ -1,0 +1,105 @@
+"""One thread of a stage: take an item, work, hand it on; and keep the books on where the time went."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from penstock.pipeline.queue import Closed, Finished, OrderedQueue
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from penstock.pipeline.stage import Stage
+
+__all__ = ["Failure", "Source", "Worker"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An exception in the place of an item, on its way to the consumer."""
+
+    error: BaseException
+
+
+@final
+class Source:
+    """The source of a pipeline, taken from by one thread at a time; the items get their numbers here."""
+
+    def __init__(self, items: Iterator[Any]) -> None:
+        self._items = items
+        self._lock = threading.Lock()
+        self._next = 0
+        self._has_ended = False
+
+    def get(self) -> tuple[int, Any]:
+        """Take the next item and its number. An exception of the source becomes the last item."""
+        with self._lock:
+            if self._has_ended:
+                raise Finished(self._next)
+            number = self._next
+            try:
+                item = next(self._items)
+            except StopIteration:
+                self._has_ended = True
+                raise Finished(number) from None
+            except BaseException as error:  # noqa: BLE001  whatever it is, the consumer shall have it
+                self._has_ended = True
+                item = Failure(error)
+            self._next += 1
+            return number, item
+
+
+@final
+class Worker(threading.Thread):
+    """A daemon thread that runs a stage between two queues until there is nothing left or the pipeline closes."""
+
+    def __init__(self, stage: Stage, given: Source | OrderedQueue, done: OrderedQueue, number: int) -> None:
+        super().__init__(name=f"penstock-{stage.name}-{number}", daemon=True)
+        self.stage = stage
+        self.items = 0
+        self.busy_seconds = 0.0
+        self.starved_seconds = 0.0
+        self.blocked_seconds = 0.0
+        self._given = given
+        self._done = done
+        self._doing = ("has not begun", time.monotonic())
+
+    def run(self) -> None:
+        """Work until the end."""
+        try:
+            while True:
+                self._take_one()
+        except Finished as end:
+            self._done.finish(end.args[0])
+        except Closed:
+            pass
+        finally:
+            self._doing = ("has ended", time.monotonic())
+
+    def _take_one(self) -> None:
+        began = time.monotonic()
+        self._doing = ("waits for an item", began)
+        number, item = self._given.get()
+        got = time.monotonic()
+        self.starved_seconds += got - began
+        if not isinstance(item, Failure):
+            self._doing = (f"works on item {number}", got)
+            try:
+                item = self.stage.run(item)
+            except BaseException as error:  # noqa: BLE001  whatever it is, the consumer shall have it
+                item = Failure(error)
+        worked = time.monotonic()
+        self.busy_seconds += worked - got
+        self._doing = ("waits for room after it", worked)
+        self._done.put(number, item)
+        self.blocked_seconds += time.monotonic() - worked
+        self.items += 1
+
+    def state(self) -> str:
+        """Say what the thread is doing, and for how long."""
+        what, since = self._doing
+        return f"{self.name} {what} for {time.monotonic() - since:.1f} s"
