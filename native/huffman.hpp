@@ -38,49 +38,47 @@ struct HuffmanTable {
 };
 
 // A run of bits, most significant first. Memory must be readable for 8 bytes past `stop` and hold zeros for kSlack.
-class BitReader {
- public:
+struct BitReader {
   static constexpr size_t kSlack = 256;  // a damaged block eats 208 bytes at the most before somebody looks
 
-  BitReader(const uint8_t* start, const uint8_t* stop) : next_(start), start_(start), stop_(stop) {}
+  uint64_t bits = 0;
+  int count = 0;
+  const uint8_t* next = nullptr;
+  const uint8_t* start = nullptr;
+  const uint8_t* stop = nullptr;
 
+  void open(const uint8_t* from, const uint8_t* to) { *this = {0, 0, from, from, to}; }
   // At least 56 bits are there afterwards.
   void refill() {
     uint64_t word;
-    std::memcpy(&word, next_, 8);
-    bits_ |= __builtin_bswap64(word) >> count_;
-    next_ += (63 - count_) >> 3;
-    count_ |= 56;
+    std::memcpy(&word, next, 8);
+    bits |= __builtin_bswap64(word) >> count;
+    next += (63 - count) >> 3;
+    count |= 56;
   }
-  uint32_t peek(int n) const { return static_cast<uint32_t>(bits_ >> (64 - n)); }
+  uint32_t peek(int n) const { return static_cast<uint32_t>(bits >> (64 - n)); }
   void drop(int n) {
-    bits_ <<= n;
-    count_ -= n;
+    bits <<= n;
+    count -= n;
   }
-  bool overrun() const { return next_ > stop_ + 16; }
+  bool overrun() const { return next > stop + 16; }
+  int64_t used() const { return (next - start) * 8 - count; }
+  bool within() const { return used() <= (stop - start) * 8; }
   // All bits were there and nothing but the padding of the last byte is left.
-  bool ended_well() const {
-    const int64_t used = (next_ - start_) * 8 - count_, all = (stop_ - start_) * 8;
-    return used <= all && all - used < 8;
-  }
-  bool within() const { return (next_ - start_) * 8 - count_ <= (stop_ - start_) * 8; }
-
- private:
-  uint64_t bits_ = 0;
-  int count_ = 0;
-  const uint8_t* next_;
-  const uint8_t* start_;
-  const uint8_t* stop_;
+  bool ended_well() const { return within() && (stop - start) * 8 - used() < 8; }
 };
 
-// Where coefficient k of the zigzag stands in a row-major block; runs past the end of a block land on 63.
-extern const uint8_t kNaturalOrder[64 + 16];
+// Where coefficient k of the zigzag stands in a row-major block.
+extern const uint8_t kNaturalOrder[64];
 
-// Decodes one block into `block` (zeroed, row-major, values multiplied by `quantizer`, which is in zigzag order).
-// Returns the position of the last coefficient in zigzag order, 0 if only DC is there; -1 if the data is damaged.
-int decode_block(BitReader& in, const HuffmanTable& dc, const HuffmanTable& ac, const uint16_t* quantizer, int& last_dc, int16_t* block);
+// Adds the next DC difference to `last_dc`. False: no such code. Needs 32 bits.
+bool read_dc(BitReader& in, const HuffmanTable& table, int& last_dc);
 
-// The same, for its length and its DC only.
-bool skip_block(BitReader& in, const HuffmanTable& dc, const HuffmanTable& ac, int& last_dc);
+struct Symbol {
+  int run, value;
+};
+
+// The next AC symbol where the look-up table does not hold it: `entry` is what it says. run < 0: no such code. Needs 26 bits.
+Symbol read_ac_slowly(BitReader& in, const HuffmanTable& table, HuffmanTable::Entry entry);
 
 }  // namespace penstock

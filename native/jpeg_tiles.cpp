@@ -66,6 +66,13 @@ PENSTOCK_AVX2 size_t unstuff_avx2(Bytes data, uint8_t* out) {
 }
 #endif
 
+size_t unstuff(Bytes data, uint8_t* out) {
+#if PENSTOCK_X86
+  if (has_avx2()) return unstuff_avx2(data, out);
+#endif
+  return unstuff_scalar(data, out);
+}
+
 size_t find_marker(Bytes data, size_t at) {
 #if PENSTOCK_X86
   if (has_avx2()) return find_marker_avx2(data, at);
@@ -115,7 +122,7 @@ Grid TileDecoder::grid_y(const JpegHeader& header, int c, int reduction) {
 bool TileDecoder::prepare(const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]) {
   part_count_ = header.component_count;
   const bool single = part_count_ == 1;  // a scan of one component has MCUs of one block, whatever its factors
-  const int mcu_width = single ? 8 : 8 * header.components[0].h;
+  const int mcu_width = single ? 8 : 8 * header.components[0].h, mcu_height = single ? 8 : 8 * header.components[0].v;
   mcus_across_ = divide_up(header.width, mcu_width);
   window_ = {INT32_MAX, 0, INT32_MAX, 0};
   for (int c = 0; c < part_count_; ++c) {
@@ -146,6 +153,12 @@ bool TileDecoder::prepare(const JpegHeader& header, int reduction, const Range x
     planes[c].x = x[c];
     planes[c].y = y[c];
   }
+  block_count_ = 0;
+  for (int c = 0; c < part_count_; ++c)
+    for (int b = 0; b < parts_[c].blocks_x * parts_[c].blocks_y; ++b) part_of_block_[block_count_++] = static_cast<uint8_t>(c);
+  total_ = mcus_across_ * divide_up(header.height, mcu_height);
+  interval_ = header.restart_interval ? header.restart_interval : total_;
+  wanted_stop_ = (window_.row_stop - 1) * mcus_across_ + window_.column_stop;
   // Tables are often shared or repeated; each is built once.
   bool dc_built[4] = {}, ac_built[4] = {};
   for (int c = 0; c < part_count_; ++c) {
@@ -172,95 +185,142 @@ bool TileDecoder::find_tiles(Bytes scan, int interval, int last_tile) {
   return true;
 }
 
-Bytes TileDecoder::unstuff(Bytes tile) {
-  uint8_t* clean = clean_.take(tile.size() + BitReader::kSlack + 32);
-  size_t size;
-#if PENSTOCK_X86
-  size = has_avx2() ? unstuff_avx2(tile, clean) : unstuff_scalar(tile, clean);
-#else
-  size = unstuff_scalar(tile, clean);
-#endif
+// Tiles that hold wanted MCUs, in order.
+bool TileDecoder::list_wanted() {
+  wanted_.clear();
+  next_wanted_ = 0;
+  int next = 0;  // tiles before this one are listed or not wanted
+  for (int row = window_.row_start; row < window_.row_stop; ++row) {
+    const int first = (row * mcus_across_ + window_.column_start) / interval_;
+    const int last = (row * mcus_across_ + window_.column_stop - 1) / interval_;
+    for (next = std::max(next, first); next <= last; ++next) wanted_.push_back(next);
+  }
+  return !wanted_.empty();
+}
+
+// Sets `lane` to the start of the next wanted tile; false if there is none (or, with damaged_ set, if it is damaged).
+bool TileDecoder::open_tile(TileLane& lane) {
+  if (next_wanted_ == wanted_.size()) return false;
+  const int tile = wanted_[next_wanted_++];
+  const size_t begin = tile ? ends_[tile - 1] + 2 : 0;
+  const Bytes stuffed = scan_.subspan(begin, ends_[tile] - begin);
+  uint8_t* clean = lane.clean.take(stuffed.size() + BitReader::kSlack + 32);
+  const size_t size = unstuff(stuffed, clean);
   std::memset(clean + size, 0, BitReader::kSlack);
-  return {clean, size};
+  lane.in.open(clean, clean + size);
+  lane.mcu = tile * interval_;
+  const int tile_stop = std::min(lane.mcu + interval_, total_);
+  lane.stop_mcu = std::min(tile_stop, wanted_stop_);
+  lane.whole = lane.stop_mcu == tile_stop;
+  lane.row = lane.mcu / mcus_across_;
+  lane.column = lane.mcu % mcus_across_;
+  lane.block_in_mcu = 0;
+  std::fill(lane.last_dc, lane.last_dc + 3, 0);
+  return open_block(lane);
 }
 
-bool TileDecoder::decode_mcu(BitReader& in, int row, int column) {
-  int used = 0;
-  uint32_t has_detail = 0;
-  for (int c = 0; c < part_count_; ++c) {
-    const Part& part = parts_[c];
-    for (int b = 0; b < part.blocks_x * part.blocks_y; ++b, ++used) {
-      const int last = decode_block(in, *part.dc, *part.ac, part.quantizer, last_dc_[c], blocks_[used]);
-      if (last < 0) {
-        std::memset(blocks_, 0, sizeof blocks_);
-        return false;
+// Reads the DC of the lane's next block and sets it up for the rest.
+bool TileDecoder::open_block(TileLane& lane) {
+  const int c = part_of_block_[lane.block_in_mcu];
+  const Part& part = parts_[c];
+  lane.in.refill();
+  if (!read_dc(lane.in, *part.dc, lane.last_dc[c])) {
+    damaged_ = true;
+    return false;
+  }
+  lane.block = lane.blocks[lane.block_in_mcu];
+  lane.block[0] = static_cast<int16_t>(lane.last_dc[c] * part.quantizer[0]);
+  lane.quantizer = part.quantizer;
+  lane.ac = part.ac;
+  lane.k = 0;
+  return true;
+}
+
+// Goes on from a complete block; false at the end of the last tile, or, with damaged_ set, of a damaged one.
+bool TileDecoder::next_block(TileLane& lane) {
+  if (++lane.block_in_mcu < block_count_) return open_block(lane);
+  finish_mcu(lane);
+  lane.block_in_mcu = 0;
+  if (++lane.column == mcus_across_) {
+    lane.column = 0;
+    ++lane.row;
+  }
+  if (++lane.mcu < lane.stop_mcu) return open_block(lane);
+  if (!(lane.whole ? lane.in.ended_well() : lane.in.within())) {
+    damaged_ = true;
+    return false;
+  }
+  return open_tile(lane);
+}
+
+void TileDecoder::finish_mcu(TileLane& lane) {
+  if (window_.holds(lane.row, lane.column)) {
+    int block = 0;
+    for (int c = 0; c < part_count_; ++c) {
+      const Part& part = parts_[c];
+      const int count = part.blocks_x * part.blocks_y;
+      uint8_t* corner = part.samples + (static_cast<size_t>(lane.row - window_.row_start) * part.blocks_y * part.stride +
+                                        static_cast<size_t>(lane.column - window_.column_start) * part.blocks_x) * part.size;
+      const auto place = [&](int b) {
+        return corner + (static_cast<size_t>(b / part.blocks_x) * part.stride + b % part.blocks_x) * part.size;
+      };
+      for (int b = 0; b < count; b += 2) {
+        const int other = b + 1 < count ? b + 1 : b;
+        idct_two(lane.blocks[block + b], lane.blocks[block + other], part.reduction, place(b), place(other), part.stride);
       }
-      has_detail |= static_cast<uint32_t>(last > 0) << used;
+      block += count;
     }
   }
-  used = 0;
-  for (int c = 0; c < part_count_; ++c) {
-    const Part& part = parts_[c];
-    const int count = part.blocks_x * part.blocks_y;
-    uint8_t* corner = part.samples + (static_cast<size_t>(row - window_.row_start) * part.blocks_y * part.stride +
-                                      static_cast<size_t>(column - window_.column_start) * part.blocks_x) * part.size;
-    const auto place = [&](int b) {
-      return corner + (static_cast<size_t>(b / part.blocks_x) * part.stride + b % part.blocks_x) * part.size;
-    };
-    for (int b = 0; b < count; b += 2) {
-      const int other = b + 1 < count ? b + 1 : b;
-      idct_two(blocks_[used + b], blocks_[used + other], part.reduction, place(b), place(other), part.stride);
-    }
-    used += count;
-  }
-  std::memset(blocks_, 0, sizeof(blocks_[0]) * used);
-  return true;
+  std::memset(lane.blocks, 0, sizeof(lane.blocks[0]) * block_count_);
 }
 
-bool TileDecoder::skip_mcu(BitReader& in) {
-  for (int c = 0; c < part_count_; ++c)
-    for (int b = 0; b < parts_[c].blocks_x * parts_[c].blocks_y; ++b)
-      if (!skip_block(in, *parts_[c].dc, *parts_[c].ac, last_dc_[c])) return false;
-  return true;
+namespace {
+
+template <int kCount, typename Between>
+int run_plain(Lane* const* lanes, Between& between) {
+  return run_lanes<kCount>(lanes, between);
 }
 
-// MCUs [first_mcu, stop_mcu) of the scan; `whole`: the tile ends with the last of them.
-bool TileDecoder::decode_tile(Bytes tile, int first_mcu, int stop_mcu, bool whole) {
-  const Bytes clean = unstuff(tile);
-  BitReader in(clean.data(), clean.data() + clean.size());
-  std::fill(last_dc_, last_dc_ + 3, 0);
-  int row = first_mcu / mcus_across_, column = first_mcu % mcus_across_;
-  for (int mcu = first_mcu; mcu < stop_mcu; ++mcu) {
-    const bool wanted = row >= window_.row_start && row < window_.row_stop && column >= window_.column_start && column < window_.column_stop;
-    if (!(wanted ? decode_mcu(in, row, column) : skip_mcu(in))) return false;
-    if (++column == mcus_across_) {
-      column = 0;
-      ++row;
-    }
-  }
-  return whole ? in.ended_well() : in.within();
+#if PENSTOCK_X86
+template <int kCount, typename Between>
+PENSTOCK_AVX2 int run_bmi(Lane* const* lanes, Between& between) {
+  return run_lanes<kCount>(lanes, between);
+}
+#endif
+
+}  // namespace
+
+template <int kCount>
+int TileDecoder::run(TileLane* const* tiles) {
+  Lane* lanes[kCount];
+  std::copy(tiles, tiles + kCount, lanes);
+  const auto between = [&](int i) { return next_block(*tiles[i]); };
+#if PENSTOCK_X86
+  if (has_avx2()) return run_bmi<kCount>(lanes, between);
+#endif
+  return run_plain<kCount>(lanes, between);
 }
 
 bool TileDecoder::decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]) {
   if (!prepare(header, reduction, x, y, planes)) return false;
-  const int mcu_height = part_count_ == 1 ? 8 : 8 * header.components[0].v;
-  const int total = mcus_across_ * divide_up(header.height, mcu_height);
-  const int wanted_stop = (window_.row_stop - 1) * mcus_across_ + window_.column_stop;
-  const int interval = header.restart_interval ? header.restart_interval : total;
-  const Bytes scan = data.subspan(header.scan_offset);
-  if (!find_tiles(scan, header.restart_interval, (wanted_stop - 1) / interval)) return false;
-  int next = 0;  // tiles before this one are done
-  for (int row = window_.row_start; row < window_.row_stop; ++row) {
-    const int first = (row * mcus_across_ + window_.column_start) / interval;
-    const int last = (row * mcus_across_ + window_.column_stop - 1) / interval;
-    for (next = std::max(next, first); next <= last; ++next) {
-      const size_t begin = next ? ends_[next - 1] + 2 : 0, end = ends_[next];
-      const int first_mcu = next * interval, stop_mcu = std::min({first_mcu + interval, wanted_stop, total});
-      const bool whole = stop_mcu == std::min(first_mcu + interval, total);
-      if (!decode_tile(scan.subspan(begin, end - begin), first_mcu, stop_mcu, whole)) return false;
-    }
+  scan_ = data.subspan(header.scan_offset);
+  if (!find_tiles(scan_, header.restart_interval, (wanted_stop_ - 1) / interval_) || !list_wanted()) return false;
+  damaged_ = false;
+  TileLane* active[kLanes];
+  int count = 0;
+  while (count < kLanes && open_tile(lanes_[count])) {
+    active[count] = &lanes_[count];
+    ++count;
   }
-  return true;
+  // All lanes while there are tiles for all, then those that are left.
+  while (count > 0 && !damaged_) {
+    const int done = count == 3 ? run<3>(active) : count == 2 ? run<2>(active) : run<1>(active);
+    if (done < 0) damaged_ = true;
+    else std::copy(active + done + 1, active + count--, active + done);
+  }
+  if (!damaged_) return true;
+  for (TileLane& lane : lanes_) std::memset(lane.blocks, 0, sizeof lane.blocks);
+  return false;
 }
 
 }  // namespace penstock

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "axis.hpp"
-#include "huffman.hpp"
 #include "jpeg_header.hpp"
+#include "lanes.hpp"
 #include "resample.hpp"
 
 namespace penstock {
@@ -31,34 +31,56 @@ class TileDecoder {
   bool decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]);
 
  private:
+  static constexpr int kLanes = 3;
+  static constexpr int kMostBlocks = 10;  // of one MCU: 4 × 2 of luma, 2 of chroma
+
   struct Part {  // one component's share of an MCU and of the output
     int blocks_x, blocks_y;  // blocks per MCU
     int size;                // samples per block, each way
+    int reduction;
     const HuffmanTable *dc, *ac;
     const uint16_t* quantizer;
     uint8_t* samples;
     size_t stride;
-    int reduction;
   };
   struct Window {  // wanted MCUs
     int row_start, row_stop, column_start, column_stop;
+    bool holds(int row, int column) const {
+      return row >= row_start && row < row_stop && column >= column_start && column < column_stop;
+    }
+  };
+  struct TileLane : Lane {  // a tile under way
+    int stop_mcu = 0;       // the scan's MCU to stop before
+    bool whole = false;     // the tile ends there
+    int mcu = 0, row = 0, column = 0;
+    int block_in_mcu = 0;
+    int last_dc[3] = {};
+    alignas(32) int16_t blocks[kMostBlocks][64] = {};  // zero but for what the MCU under way has written
+    Buffer clean;
   };
 
   bool prepare(const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]);
   bool find_tiles(Bytes scan, int interval, int last_tile);
-  bool decode_tile(Bytes tile, int first_mcu, int stop_mcu, bool whole);
-  bool decode_mcu(BitReader& in, int row, int column);
-  bool skip_mcu(BitReader& in);
-  Bytes unstuff(Bytes tile);
+  bool list_wanted();
+  bool open_tile(TileLane& lane);
+  bool open_block(TileLane& lane);
+  bool next_block(TileLane& lane);
+  void finish_mcu(TileLane& lane);
+  template <int kCount>
+  int run(TileLane* const* lanes);
 
   std::array<HuffmanTable, 4> dc_, ac_;
-  Buffer samples_[3], clean_;
+  Buffer samples_[3];
   std::vector<size_t> ends_;  // where each tile found so far ends, from the start of the scan
+  std::vector<int> wanted_;   // tiles to decode
+  size_t next_wanted_ = 0;
+  Bytes scan_;
   Part parts_[3];
-  int part_count_ = 0, mcus_across_ = 0;
+  uint8_t part_of_block_[kMostBlocks] = {};
+  int part_count_ = 0, block_count_ = 0, mcus_across_ = 0, interval_ = 0, total_ = 0, wanted_stop_ = 0;
   Window window_{};
-  int last_dc_[3] = {};
-  alignas(32) int16_t blocks_[12][64] = {};
+  TileLane lanes_[kLanes];
+  bool damaged_ = false;
 };
 
 }  // namespace penstock
