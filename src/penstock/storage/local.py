@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from penstock.storage.ranges import ReadPlan
 
-__all__ = ["fill_block", "mapped", "read_file", "storage_error", "sync_folder", "write_atomically"]
+__all__ = ["fill_block", "mapped", "read_file", "read_start", "storage_error", "sync_folder", "write_atomically"]
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: make room and run the same command again, it goes on where it stopped",
@@ -67,6 +67,15 @@ def read_file(path: str | bytes) -> bytes:
         while pieces[-1]:
             pieces.append(os.read(handle, 1 << 24))
         return b"".join(pieces)
+    finally:
+        os.close(handle)
+
+
+def read_start(path: str | bytes, length: int) -> bytes:
+    """Read the first bytes of a file, at most `length`."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, length)
     finally:
         os.close(handle)
 

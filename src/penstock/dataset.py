@@ -1,0 +1,363 @@
+"""A dataset: storage and shard on the way out. Where every sample's bytes are, and reading them.
+
+`open_dataset` (as `penstock.open`) takes a packed dataset or an untouched folder of images; what it gives is the
+same. A Dataset stands on an index (below: `PackedIndex`, or ingest's `FolderIndex`), loads columns when they are
+first asked for, and holds no file open between reads. Samples are numbered from 0; `select` gives a view of some of
+them, numbered anew.
+
+Columns are whole NumPy or Arrow arrays: nothing here costs Python per sample but `dataset[i]`, which is for looking
+at samples. Training reads many at once with `read`, which merges neighbours into few system calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.decode.image import decode_image, decode_mask
+from penstock.errors import ChecksumError, FormatError, ImageError, PenstockError, SourceError, UsageError
+from penstock.ingest import open_source
+from penstock.ingest.in_place import index_folder
+from penstock.ingest.source import Skipped, shown
+from penstock.shard.checks import crc32c
+from penstock.shard.index import column_names, fields_of, file_positions, labels_of, numpy_of, to_column
+from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
+from penstock.storage.local import fill_block, read_file, storage_error
+from penstock.storage.ranges import plan_reads
+from penstock.types import Column, StoredField
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Block", "Dataset", "PackedIndex", "Sample", "open_dataset"]
+
+
+class Index(Protocol):
+    """What a dataset stands on: rows that say where bytes are."""
+
+    path: str
+    digest: str
+    classes: tuple[str, ...] | None
+    skipped: tuple[Skipped, ...]
+
+    def __len__(self) -> int: ...
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and their types."""
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Give some of the columns."""
+
+    def files(self) -> NDArray[np.int32]:
+        """Say for each row which file it lies in."""
+
+    def names(self, files: NDArray[np.int32]) -> list[str]:
+        """Name files, relative to the path."""
+
+
+@final
+class PackedIndex:
+    """The index of a packed dataset: manifest and Parquet file."""
+
+    def __init__(self, path: str, digest: str | None = None) -> None:
+        self.path = path
+        file = os.path.join(path, MANIFEST_NAME)
+        try:
+            encoded = read_file(file)
+        except OSError as error:
+            raise storage_error(error, file) from error
+        self.manifest: Manifest = decode_manifest(encoded, file)
+        self.digest = hashlib.sha256(encoded).hexdigest()
+        if digest not in {None, self.digest}:
+            raise FormatError("the dataset was replaced by another while it was in use", file=file)
+        self.classes = self.manifest.classes
+        self.skipped = tuple(
+            Skipped(item["name"], item["outcome"], item["why"]) for item in self.manifest.provenance.get("skipped", ())
+        )
+        self._file = os.path.join(path, self.manifest.index.file)
+        with self._open() as parquet:
+            self.schema: pa.Schema = parquet.schema_arrow
+            rows = parquet.metadata.num_rows
+        if rows != self.manifest.samples:
+            what = "index and manifest disagree about the number of samples"
+            raise FormatError(what, file=self._file, got=rows, expected=self.manifest.samples)
+
+    def __len__(self) -> int:
+        return self.manifest.samples
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Read some of the columns; the Parquet file is open only meanwhile."""
+        with self._open() as parquet:
+            return parquet.read(columns=list(names), use_threads=True)
+
+    def files(self) -> NDArray[np.int32]:
+        """Say for each row which shard it lies in."""
+        return file_positions(self.columns(["file"]), [shard.file for shard in self.manifest.shards], self._file)
+
+    def names(self, files: NDArray[np.int32]) -> list[str]:
+        """Name shards."""
+        return [self.manifest.shards[file].file for file in files.tolist()]
+
+    def _open(self) -> pq.ParquetFile:
+        try:
+            return pq.ParquetFile(self._file, memory_map=True)
+        except OSError as error:
+            raise storage_error(error, self._file) from error
+        except pa.ArrowException as error:
+            raise FormatError(f"the index cannot be read: {error}", file=self._file) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PackedIndex, (self.path, self.digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample: stored bytes by field, labels by name."""
+
+    id: int
+    key: str
+    fields: dict[str, StoredField]
+    labels: dict[str, Any]
+
+    def image(self) -> NDArray[np.uint8]:
+        """Decode the image to [height, width, 3] uint8 RGB."""
+        stored = self.fields["image"]
+        return _array(stored.data) if stored.format == "npy" else decode_image(stored.data)
+
+    def mask(self) -> NDArray[np.uint8]:
+        """Decode the mask to [height, width, 1] uint8: the values as stored."""
+        stored = self.fields["mask"]
+        return _array(stored.data) if stored.format == "npy" else decode_mask(stored.data)
+
+
+def _array(data: bytes) -> NDArray[np.uint8]:
+    try:
+        pixels = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    except ValueError as error:
+        raise ImageError(f"the stored array cannot be read: {error}") from error
+    return np.asarray(pixels, np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes of several samples in one array.
+
+    Sample i of those asked for is data[offsets[i] : offsets[i] + lengths[i]].
+    """
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    errors: dict[int, PenstockError] = field(
+        default_factory=dict
+    )  # by position among those asked for; their bytes are undefined
+
+
+@final
+class Dataset:
+    """Samples by number: `len`, `dataset[i]`, columns, labels, views, reads. Picklable; holds no file open."""
+
+    def __init__(self, index: Index, rows: NDArray[np.int64] | None = None) -> None:
+        self._index = index
+        self._rows = rows  # None: all of the index's, in its order
+        self._columns: dict[str, Column] = {}
+        self._labels: dict[str, pa.ChunkedArray] = {}
+        self.path = index.path
+        self.classes = index.classes
+        self.skipped = index.skipped
+        self.fields = fields_of(index.schema)
+        self.label_names = labels_of(index.schema)
+
+    def __len__(self) -> int:
+        return len(self._index) if self._rows is None else len(self._rows)
+
+    def __repr__(self) -> str:
+        of = "" if self._rows is None else f" of {len(self._index)}"
+        return (
+            f"Dataset({shown(self.path)!r}, {len(self)}{of} samples, fields {self.fields}, labels {self.label_names})"
+        )
+
+    @property
+    def digest(self) -> str:
+        """Identifies the content: the same samples in the same order, the same digest."""
+        if self._rows is None:
+            return self._index.digest
+        return hashlib.sha256(self._index.digest.encode() + self._rows.tobytes()).hexdigest()
+
+    @property
+    def index(self) -> pa.Table:
+        """The whole index as an Arrow table, one row per sample."""
+        return self._chosen(self._index.columns(self._index.schema.names))
+
+    def column(self, field: str) -> Column:
+        """Where every sample's bytes of one field are; loaded when first asked for."""
+        if field not in self._columns:
+            if field not in self.fields:
+                raise UsageError(
+                    "no such field", got=repr(field), expected=f"one of {self.fields}", file=shown(self.path)
+                )
+            table = self._index.columns(column_names(field, self._index.schema))
+            whole = to_column(table, field, self._index.files(), self.path)
+            self._columns[field] = whole if self._rows is None else _rows_of(whole, self._rows)
+        return self._columns[field]
+
+    def labels(self, name: str) -> NDArray[Any] | pa.ChunkedArray:
+        """One label of every sample: numbers as a NumPy array, anything else as an Arrow array."""
+        if name not in self.label_names:
+            raise UsageError(
+                "no such label", got=repr(name), expected=f"one of {self.label_names}", file=shown(self.path)
+            )
+        column = self._values(name)
+        kind = column.type
+        is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)
+        return numpy_of(column) if is_number else column
+
+    def select(self, which: NDArray[Any] | Sequence[int] | pc.Expression) -> Dataset:
+        """Give a view of some samples: a mask, numbers, or a filter such as `pyarrow.compute.field("label") == 3`."""
+        if isinstance(which, pc.Expression):
+            numbered = self.index.append_column("#", pa.array(np.arange(len(self))))
+            chosen = numpy_of(numbered.filter(which).column("#"))
+        else:
+            chosen = np.asarray(which)
+            if chosen.dtype == np.bool_:
+                if chosen.shape != (len(self),):
+                    raise UsageError("a mask has one value per sample", got=chosen.shape, expected=f"({len(self)},)")
+                chosen = np.flatnonzero(chosen)
+        chosen = self._checked(chosen)
+        return Dataset(self._index, chosen if self._rows is None else self._rows[chosen])
+
+    def read(
+        self,
+        ids: NDArray[np.int64] | Sequence[int],
+        field: str,
+        block: NDArray[np.uint8] | None = None,
+        *,
+        collect_errors: bool = False,
+    ) -> Block:
+        """Read one field of many samples. `block` is reused where it is large enough.
+
+        A sample that cannot be read raises; with `collect_errors` it is named in the block's `errors` instead.
+        """
+        column = self.column(field)
+        ids = self._checked(np.asarray(ids))
+        plan = plan_reads(column.file[ids], column.offset[ids], column.length[ids])
+        files, of_read = np.unique(plan.file, return_inverse=True)
+        paths = [os.fsencode(os.path.join(self.path, name)) for name in self._index.names(files)]
+        if block is None or len(block) < plan.block_bytes:
+            block = np.empty(plan.block_bytes, np.uint8)
+        failed = fill_block(paths, replace(plan, file=of_read.astype(np.int32)), block)
+        errors: dict[int, PenstockError] = {}
+        for read, number, arrived in failed:
+            ends = plan.start + column.length[ids] - plan.position[read]
+            for position in np.flatnonzero((plan.read == read) & (ends > arrived)).tolist():
+                errors[position] = self._read_error(int(ids[position]), column, paths[of_read[read]], number)
+        if errors and not collect_errors:
+            raise errors[min(errors)]
+        return Block(block, plan.start, column.length[ids], errors)
+
+    def _read_error(self, number: int, column: Column, path: bytes, error_number: int) -> PenstockError:
+        error: PenstockError
+        if error_number:
+            error = storage_error(OSError(error_number, ""), os.fsdecode(path))
+        elif isinstance(self._index, PackedIndex):
+            error = FormatError("the shard ends before the sample's bytes", hint="run `penstock verify` on the dataset")
+        else:
+            error = SourceError("the file is shorter than when it was indexed", hint="open the folder again")
+        error.file = shown(os.fsdecode(path))
+        error.sample = self.key(number)
+        error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
+        return error
+
+    def key(self, number: int) -> str:
+        """Name a sample."""
+        return str(self._values("key")[number])
+
+    def __getitem__(self, number: int) -> Sample:
+        count = len(self)
+        if not -count <= number < count:
+            raise IndexError(f"sample {number} of {count}")
+        number = int(number) % count
+        fields = {name: self._stored(number, name) for name in self.fields}
+        labels = {name: self._values(name)[number].as_py() for name in self.label_names}
+        return Sample(number, self.key(number), fields, labels)
+
+    def _stored(self, number: int, name: str) -> StoredField:
+        column = self.column(name)
+        block = self.read([number], name)
+        data = block.data[: int(block.lengths[0])].tobytes()
+        if column.crc32c is not None and crc32c(data) != column.crc32c[number]:
+            where = (int(column.offset[number]), int(column.offset[number]) + len(data))
+            (file,) = self._index.names(column.file[[number]])
+            got, expected = f"{crc32c(data):08x}", f"{column.crc32c[number]:08x}"
+            hint = "run `penstock verify` on the dataset; pack it again or restore the file"
+            raise ChecksumError(
+                "checksum differs",
+                file=file,
+                sample=self.key(number),
+                byte_range=where,
+                got=got,
+                expected=expected,
+                hint=hint,
+            )
+        format_ = column.formats[column.format[number]]
+        return StoredField(data, format_, int(column.width[number]), int(column.height[number]))
+
+    def _values(self, name: str) -> pa.ChunkedArray:
+        if name not in self._labels:
+            self._labels[name] = self._chosen(self._index.columns([name])).column(name)
+        return self._labels[name]
+
+    def _chosen(self, table: pa.Table) -> pa.Table:
+        return table if self._rows is None else table.take(pa.array(self._rows))
+
+    def _checked(self, ids: NDArray[Any]) -> NDArray[np.int64]:
+        """See that sample numbers are numbers of samples: NumPy would take a negative one for one from the end."""
+        if ids.size == 0:
+            return np.empty(0, np.int64)
+        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+            raise UsageError("sample numbers form one row of integers", got=f"{ids.dtype} {ids.shape}")
+        if ids.min() < 0 or ids.max() >= len(self):
+            raise UsageError("no such sample", got=f"{ids.min()} to {ids.max()}", expected=f"0 to {len(self) - 1}")
+        return ids.astype(np.int64, copy=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dataset, (self._index, self._rows)
+
+
+def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
+    return Column(
+        file=column.file[rows],
+        offset=column.offset[rows],
+        length=column.length[rows],
+        crc32c=None if column.crc32c is None else column.crc32c[rows],
+        format=column.format[rows],
+        width=column.width[rows],
+        height=column.height[rows],
+        formats=column.formats,
+    )
+
+
+def open_dataset(path: str | os.PathLike[str], *, labels: str | os.PathLike[str] | None = None) -> Dataset:
+    """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file)."""
+    folder = os.fspath(path)
+    if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
+        if labels is not None:
+            raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
+        return Dataset(PackedIndex(folder))
+    if os.path.isdir(os.path.join(folder, "packing")):
+        hint = "run the same `penstock pack` again: it goes on where it stopped"
+        raise UsageError("this dataset is not finished: packing it was interrupted", file=shown(folder), hint=hint)
+    if not os.path.isdir(folder):
+        expected = "a packed dataset or a folder of images"
+        raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
+    return Dataset(index_folder(open_source(folder, labels=None if labels is None else os.fspath(labels))))

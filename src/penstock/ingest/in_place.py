@@ -1,0 +1,155 @@
+"""An image folder opened in place: an index over files that stay untouched.
+
+Every file's header is read once for format and size; that index is kept in the user's cache folder, keyed by the
+folder's path, and holds as long as the listing does (names, sizes, times). Nothing is ever written into the folder
+itself.
+
+A file whose header cannot be read keeps its place, with the format "unknown" and a size of 1x1: numbers and order of
+the samples stay those of the files, and whoever decodes that sample gets its error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.decode.image import probe_image, sniff
+from penstock.errors import FormatError, ImageError, PenstockError
+from penstock.ingest.source import Skipped, Source, shown
+from penstock.shard.index import encode_index
+from penstock.shard.keys import unescape
+from penstock.storage.local import read_file, read_start, write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["FolderIndex", "cache_folder", "index_folder"]
+
+_HEADER_BYTES = 64 * 1024  # enough for nearly every header, previews in EXIF data included
+_PROBING_THREADS = 16  # opening files is waiting, on a cold disk most of all
+_MEMBER = b"penstock.in_place"
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+_UNKNOWN = ("unknown", 1, 1)
+
+
+@final
+class FolderIndex:
+    """An index over untouched files: row i is file i."""
+
+    def __init__(self, path: str, table: pa.Table, stored_at: str | None) -> None:
+        self.path = path
+        self._table = table
+        self._stored_at = stored_at  # where another process can read it
+        rest = json.loads(table.schema.metadata[_MEMBER])
+        self.digest: str = rest["digest"]
+        self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])
+        self.skipped = tuple(Skipped(**item) for item in rest["skipped"])
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and their types."""
+        return self._table.schema
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Give some of the columns."""
+        return self._table.select(list(names))
+
+    def files(self) -> NDArray[np.int32]:
+        """Say for each row which file it lies in."""
+        return np.arange(len(self), dtype=np.int32)
+
+    def names(self, files: NDArray[np.int32]) -> list[str]:
+        """Name files, relative to the folder."""
+        return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._stored_at is not None and os.path.exists(self._stored_at):
+            return _reopened, (self.path, self._stored_at, self.digest)
+        return FolderIndex, (self.path, self._table, None)
+
+
+def _reopened(path: str, stored_at: str, digest: str) -> FolderIndex:
+    index = FolderIndex(path, pq.read_table(stored_at), stored_at)
+    if index.digest != digest:
+        raise FormatError("the folder's index was replaced meanwhile: its files changed", file=shown(path))
+    return index
+
+
+def index_folder(source: Source) -> FolderIndex:
+    """Give the index of a listed folder: the cached one where it still holds, else a new one."""
+    root = source.fields["image"].root
+    digest = source.digest()
+    stored_at = os.path.join(
+        cache_folder(), hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32] + ".parquet"
+    )
+    if os.path.exists(stored_at):
+        try:
+            index = FolderIndex(root, pq.read_table(stored_at), stored_at)
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+            logging.getLogger("penstock").warning("the cached index %s cannot be read: it is made anew", stored_at)
+        else:
+            if index.digest == digest:
+                return index
+    table = _table(source, digest)
+    try:
+        os.makedirs(os.path.dirname(stored_at), exist_ok=True)
+        mine = f"{stored_at}.{os.getpid()}"  # two processes may index the same folder: the last whole file wins
+        write_atomically(mine, encode_index(table))
+        os.replace(mine, stored_at)
+    except (PenstockError, OSError) as error:
+        logging.getLogger("penstock").warning("the index of %s cannot be cached: %s", shown(root), error)
+        return FolderIndex(root, table, None)
+    return FolderIndex(root, table, stored_at)
+
+
+def cache_folder() -> str:
+    """Say where indexes of image folders are kept: $XDG_CACHE_HOME or ~/.cache, then penstock/in_place."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(home, "penstock", "in_place")
+
+
+def _table(source: Source, digest: str) -> pa.Table:
+    files = source.fields["image"]
+    with ThreadPoolExecutor(_PROBING_THREADS, "penstock-probe") as pool:
+        paths = (files.path(position) for position in range(len(source)))
+        found: Iterable[tuple[str, int, int]] = pool.map(_probe, paths, chunksize=64)
+        formats, widths, heights = zip(*found, strict=True)
+    rest = {"digest": digest, "classes": source.classes, "skipped": [item.as_dict() for item in source.skipped]}
+    return pa.table(
+        {
+            "key": pa.array(source.keys, pa.string()),
+            "file": pa.array([shown(name) for name in files.names], pa.string()),
+            "image.offset": pa.array(np.zeros(len(source), np.int64)),
+            "image.length": pa.array(files.sizes),
+            "image.format": pa.array(formats, pa.string()).dictionary_encode().cast(_NAMES),
+            "image.width": pa.array(widths, pa.int32()),
+            "image.height": pa.array(heights, pa.int32()),
+            **{name: source.labels.column(name) for name in source.labels.column_names},
+        }
+    ).replace_schema_metadata({_MEMBER: json.dumps(rest)})
+
+
+def _probe(path: str) -> tuple[str, int, int]:
+    try:
+        start = read_start(path, _HEADER_BYTES)
+        try:
+            return probe_image(start)
+        except ImageError:  # what matters may come later: large metadata, a TIFF's directory
+            if len(start) < _HEADER_BYTES or sniff(start) is None:
+                return _UNKNOWN
+            return probe_image(read_file(path))
+    except (ImageError, OSError):
+        return _UNKNOWN
