@@ -49,6 +49,8 @@ def table(result: Mapping[str, Any], *, against: str | None = None) -> Renderabl
         )
     lines: list[RenderableType] = [grid]
     for standing in ranked:
-        lines += [Text(f"{standing.peer} {failure}", style="red") for failure in dict.fromkeys(standing.failures)]
+        # The last line says most; the others are in the result.
+        said = (f"{failure.partition(':')[0]}: {failure.splitlines()[-1]}" for failure in standing.failures)
+        lines += [Text(f"{standing.peer} {words}", style="red") for words in dict.fromkeys(said)]
     lines += [Text(f"note: {doubt}", style="yellow") for doubt in doubts(result)]
     return Group(*lines)

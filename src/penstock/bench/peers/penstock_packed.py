@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import penstock
+from penstock.pack import pack
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def write(case: Case, path: Path, **settings: Any) -> tuple[Path, bool]:
     """Pack the folder unless it is there; packing publishes the manifest last, so a broken-off one goes on."""
     if (path / "penstock.json").exists():
         return path, False
-    penstock.pack(case.data, path, **settings)
+    pack(case.data, path, **settings)
     return path, True
 
 

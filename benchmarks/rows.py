@@ -1,0 +1,151 @@
+"""Reproduce every published row: race what has to be raced, then say what was reached and what was to be.
+
+    .peers/bin/python benchmarks/rows.py DATA                 everything, about half an hour on two cores
+    .peers/bin/python benchmarks/rows.py DATA --only photos   or large, raw, others, packing, starting, interpreter
+    python benchmarks/rows.py --show                          only the table, from benchmarks/results
+
+DATA holds (or gets, from photographs.py) the folders photos, large and others; forms that peers make lie beside them.
+benchmarks/make_peers.sh makes .peers. Nothing else should run on the machine meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.bench import ratios
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+
+
+@dataclass(frozen=True)
+class Race:
+    """A race that several rows are read from."""
+
+    data: str
+    peers: str
+    epochs: int
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number to reach: `peer` against `against` in a race, or a value of another result."""
+
+    work: str
+    result: str
+    peer: str
+    against: str
+    to_reach: float
+    at_most: bool = False
+
+
+RACES = {
+    "photos": Race("photos", "penstock,penstock,penstock-folder,native,turbo,torchvision,ffcv,dali,pytorch", epochs=2),
+    "large": Race("large", "penstock,penstock-folder,native,turbo,torchvision,ffcv,dali", epochs=4),
+    "raw": Race("photos", "penstock-raw,ffcv-raw", epochs=3),
+    "others": Race("others", "penstock,penstock-folder,native,turbo,torchvision,ffcv,dali", epochs=3),
+}
+SCRIPTS = {"packing": ("packing.py", "photos"), "starting": ("starting.py", "photos.pen")}
+SCRIPTS["interpreter"] = ("interpreter.py", "photos.pen")
+ROWS = (
+    Row("photos, packed", "photos", "penstock", "torchvision", 4.0),
+    Row("photos, packed", "photos", "penstock", "ffcv", 3.0),
+    Row("photos, packed", "photos", "penstock", "dali", 3.2),
+    Row("photos, packed", "photos", "penstock", "turbo", 1.5),
+    Row("photos of 2048x1536, packed", "large", "penstock", "ffcv", 6.0),
+    Row("photos of 2048x1536, packed", "large", "penstock", "torchvision", 8.0),
+    Row("loader against its own core", "photos", "penstock", "native", 0.92),
+    Row("untouched image folder", "photos", "penstock-folder", "torchvision", 2.3),
+    Row("raw images", "raw", "penstock-raw", "ffcv-raw", 1.2),
+    Row("packing, one core", "packing", "ratio", "copy + jpegtran", 0.8),
+    Row("open 1.28 M samples, first batch, s", "starting", "open_and_first_batch_seconds", "", 0.3, at_most=True),
+    Row("order of 10^9 samples, first id, s", "starting", "first_id_seconds", "", 0.05, at_most=True),
+    Row("the same, bytes", "starting", "first_id_peak_bytes", "", 10e6, at_most=True),
+    Row("held by Python per image, microseconds", "interpreter", "held_microseconds_per_image", "", 5.0, at_most=True),
+    Row("other photographs, packed", "others", "penstock", "torchvision", 4.0),
+    Row("other photographs, packed", "others", "penstock", "ffcv", 3.0),
+    Row("other photographs, packed", "others", "penstock", "dali", 3.2),
+    Row("other photographs, packed", "others", "penstock", "turbo", 1.5),
+    Row("other photographs, folder", "others", "penstock-folder", "torchvision", 2.3),
+)
+
+
+def make_data(folder: Path, name: str) -> Path:
+    """Make one set of photographs unless it is there."""
+    target = folder / name
+    if not target.is_dir():
+        sys.stderr.write(f"making {name}\n")
+        subprocess.run([sys.executable, HERE / "photographs.py", name, target], check=True)
+    return target
+
+
+def measure(name: str, data: Path, rounds: int) -> None:
+    """Make one result."""
+    out = RESULTS / f"{name}.json"
+    if name in RACES:
+        race = RACES[name]
+        folder = make_data(data, race.data)
+        against = "torchvision" if "torchvision" in race.peers else race.peers.split(",")[-1]
+        command = [Path(sys.executable).with_name("penstock"), "race", folder, "--peers", race.peers]
+        command += ["--rounds", str(rounds), "--epochs", str(race.epochs), "--against", against]
+        command += ["--out", out, "--html", out.with_suffix(".html")]
+    else:
+        script, form = SCRIPTS[name]
+        make_data(data, form.partition(".")[0])
+        command = [sys.executable, HERE / script, data / form, "--out", out]
+    sys.stderr.write(f"{name}\n")
+    subprocess.run(command, check=True)
+
+
+def reached(row: Row) -> tuple[float, str] | None:
+    """Read what a row came to, and between what; None where there is no result yet."""
+    path = RESULTS / f"{row.result}.json"
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text())
+    if result["kind"] != "race":
+        return float(result[row.peer]), ""
+    found = next((ratio for ratio in ratios(result, row.against) if ratio.peer == row.peer), None)
+    if found is None:
+        return None
+    low, high = found.interval or (min(found.by_round), max(found.by_round))
+    return found.median, f"{low:.2f}-{high:.2f}, {len(found.by_round)} rounds"
+
+
+def show() -> None:
+    """Print the rows as a Markdown table."""
+    print("| work | against | to reach | reached | 95 % | |\n|---|---|---|---|---|---|")
+    for row in ROWS:
+        value = reached(row)
+        limit = f"{'≤' if row.at_most else '≥'} {row.to_reach:g}"
+        if value is None:
+            print(f"| {row.work} | {row.against} | {limit} | not measured | | |")
+            continue
+        good = value[0] <= row.to_reach if row.at_most else value[0] >= row.to_reach
+        print(f"| {row.work} | {row.against} | {limit} | {value[0]:.3g} | {value[1]} | {'yes' if good else 'NO'} |")
+
+
+def main() -> None:
+    """Measure what is asked for, then show all rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--only", action="append", choices=[*RACES, *SCRIPTS])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--show", action="store_true")
+    args = parser.parse_args()
+    if not args.show:
+        if args.data is None:
+            parser.error("DATA is needed to measure")
+        RESULTS.mkdir(exist_ok=True)
+        for name in args.only or [*RACES, *SCRIPTS]:
+            measure(name, args.data, args.rounds)
+    show()
+
+
+if __name__ == "__main__":
+    main()
