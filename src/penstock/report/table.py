@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -26,9 +27,9 @@ def table(result: Mapping[str, Any], *, against: str | None = None) -> Renderabl
     ranked = standings(result)
     base = against or next((standing.peer for standing in reversed(ranked) if standing.rate), ranked[-1].peer)
     times = {ratio.peer: ratio for ratio in ratios(result, base)}
-    grid = Table(title=caption(result), title_justify="left", title_style="dim", header_style="bold", pad_edge=False)
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     grid.add_column("loader", no_wrap=True)
-    for name in ("img/s", "lowest-highest", f"times {base}", "95 %", "CPU ms/img", "first batch s", "memory GB"):
+    for name in ("img/s", "from-to", "times", "95 %", "CPU ms", "start s", "GB"):
         grid.add_column(name, justify="right", no_wrap=True)
     for standing in ranked:
         if standing.rate is None:
@@ -47,7 +48,10 @@ def table(result: Mapping[str, Any], *, against: str | None = None) -> Renderabl
             gigabytes(standing.memory_bytes),
             style="bold" if is_ours(standing.peer) else "",
         )
-    lines: list[RenderableType] = [grid]
+    head = Text(
+        f"{caption(result)}\ntimes: as fast as {base}; CPU: of all processes, per image; start: to the first batch"
+    )
+    lines: list[RenderableType] = [head, grid]
     for standing in ranked:
         # The last line says most; the others are in the result.
         said = (f"{failure.partition(':')[0]}: {failure.splitlines()[-1]}" for failure in standing.failures)
