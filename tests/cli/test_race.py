@@ -13,7 +13,7 @@ from penstock.testing import write_photos
 def test_a_small_race_gives_a_table_a_result_and_a_page(tmp_path):
     write_photos(tmp_path / "photos", count=12, classes=2)
     out, html = tmp_path / "race.json", tmp_path / "race.html"
-    options = "--peers pytorch --rounds 1 --epochs 1 --workers 1 --size 32".split()
+    options = ["--peers", "pytorch", "--rounds", "1", "--epochs", "1", "--workers", "1", "--size", "32"]
     files = ["--out", str(out), "--html", str(html)]
     done = CliRunner().invoke(race, [str(tmp_path / "photos"), *options, *files])
     assert done.exit_code == 0, done.output
