@@ -33,6 +33,17 @@ check-native: $(SANITIZE)/built  ## native tests under the address and undefined
 	tests/native/sanitized $(SANITIZE) -m pytest tests/native
 	tests/native/sanitized $(SANITIZE) -m tests.native.fuzz.mutate --seconds $(FUZZ_SECONDS)
 
+demo: $(VENV)/built  ## draw 1,500 photo-like images, pack them, race plain PyTorch against penstock, write a page with plots
+	rm -rf demo
+	$(BIN)/penstock sample demo/photos --count 1500
+	$(BIN)/penstock pack demo/photos demo/photos.pen
+	$(BIN)/penstock race demo/photos --out demo/race.json --html demo/race.html
+	@echo "The same with plots: demo/race.html"
+
+bench:  ## reproduce every published row: the other loaders (7 GB, in .peers), photographs, races; about an hour
+	benchmarks/make_peers.sh
+	.peers/bin/python benchmarks/rows.py .peers/data
+
 wheel: $(VENV)/built  ## a wheel of this machine's kind, in dist/
 	$(PIP) wheel --no-deps --wheel-dir dist .
 
