@@ -88,7 +88,9 @@ nb::list decode_batch(PyPool& self, In<uint8_t, nb::ndim<1>> block, In<int64_t, 
   require(out.shape(0) >= n, "out must have a slot for every sample");
   const auto side = [&](int i) { return static_cast<int>(out.shape(i)); };
   const OutputShape shape{side(channels_first ? 1 : 3), side(channels_first ? 2 : 1), side(channels_first ? 3 : 2), channels_first, nearest,
-                          static_cast<uint8_t>(std::clamp(fill, 0, 255))};
+                          static_cast<uint8_t>(fill)};
+  require(fill >= 0 && fill <= 255, "fill must be from 0 to 255");
+  require(max_pixels > 0, "max_pixels must be positive");
   require(shape.channels == 3 || shape.channels == 1, "out must have 3 channels or 1");
   require(shape.width >= 1 && shape.height >= 1 && shape.width <= 65535 && shape.height <= 65535, "out must be from 1 to 65535 pixels each way");
   const Limits limits{max_pixels, scaling};
@@ -98,6 +100,7 @@ nb::list decode_batch(PyPool& self, In<uint8_t, nb::ndim<1>> block, In<int64_t, 
     if (kind == static_cast<uint8_t>(Kind::kAbsent)) continue;
     require(kind <= 1, "kinds must be JPEG, PIXELS or ABSENT");
     require(kind == 1 || shape.channels == 3, "a JPEG needs 3 output channels");
+    require(!orientations || (orientations->data()[i] >= 1 && orientations->data()[i] <= 8), "orientations must be from 1 to 8");
     const int64_t at = offsets.data()[i], length = lengths.data()[i];
     require(at >= 0 && length >= 0 && at <= block_size && length <= block_size - at, "a sample's bytes lie outside the block");
     const double* r = regions.data() + 4 * i;
@@ -225,13 +228,13 @@ NB_MODULE(_native, module) {
       .def(nb::init<int>(), "threads"_a)
       .def_prop_ro("threads", &PyPool::threads)
       .def("close", &PyPool::close)
-      .def("decode_batch", &decode_batch, "block"_a, "offsets"_a, "lengths"_a, "kinds"_a, "sizes"_a, "regions"_a, "clips"_a, "flips"_a,
-           "out"_a, nb::kw_only(), "checksums"_a = nb::none(), "orientations"_a = nb::none(), "channels_first"_a = true,
+      .def("decode_batch", &decode_batch, "block"_a.noconvert(), "offsets"_a, "lengths"_a, "kinds"_a, "sizes"_a, "regions"_a, "clips"_a, "flips"_a,
+           "out"_a.noconvert(), nb::kw_only(), "checksums"_a = nb::none(), "orientations"_a = nb::none(), "channels_first"_a = true,
            "nearest"_a = false, "fill"_a = 0, "max_pixels"_a = 178956970, "scaling"_a = true);
   module.def("probe", &probe, "data"_a);
   module.def("tile_jpeg", &tile, "data"_a);
   module.def("crc32c", &checksum, "data"_a, "value"_a = 0);
-  module.def("read_ranges", &read, "paths"_a, "files"_a, "offsets"_a, "lengths"_a, "block"_a, "positions"_a);
+  module.def("read_ranges", &read, "paths"_a, "files"_a, "offsets"_a, "lengths"_a, "block"_a.noconvert(), "positions"_a);
 }
 
 }  // namespace penstock

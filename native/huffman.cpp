@@ -42,7 +42,7 @@ bool HuffmanTable::build(const JpegHeader::HuffmanSpec& spec, bool is_dc) {
     offset[length] = position - code;
     for (int i = 0; i < count; ++i, ++code, ++position) {
       const int symbol = symbols[position];
-      if (is_dc && symbol > 15) return false;
+      if ((is_dc ? symbol : symbol & 15) > (is_dc ? 11 : 10)) return false;  // more than 8-bit samples can need
       if (length > kLookBits) continue;
       const int size = is_dc ? symbol : symbol & 15;
       const int room = kLookBits - length;

@@ -16,7 +16,7 @@
 
 namespace penstock {
 
-constexpr int kLookBits = 10;
+constexpr int kLookBits = 11;
 
 struct HuffmanTable {
   // Code and value known from kLookBits bits: `bits` is the length of both, `run` the zeros before the value.
@@ -33,7 +33,8 @@ struct HuffmanTable {
   std::array<int32_t, 17> offset;     // symbol position minus code
   std::array<uint8_t, 256> symbols;
 
-  // False if no valid code has these counts. DC tables hold sizes, AC tables run and size.
+  // False if no code has these counts, or values are larger than 8-bit images have. DC tables hold sizes, AC tables run
+  // and size.
   bool build(const JpegHeader::HuffmanSpec& spec, bool is_dc);
 };
 

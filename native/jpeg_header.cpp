@@ -138,7 +138,7 @@ std::string read_scan(Bytes body, JpegHeader& header) {
     header.components[i].ac_table = static_cast<uint8_t>(tables & 15);
   }
   const int first = in.u8(), last = in.u8(), bits = in.u8();
-  if (!in.ok()) return "the scan header is cut short";
+  if (!in.ok() || in.left() > 0) return "the scan header has the wrong length";
   header.scan_is_whole = whole && first == 0 && last == 63 && bits == 0;
   return "";
 }
@@ -210,6 +210,8 @@ std::string parse_jpeg(Bytes data, JpegHeader& header, bool frame_only) {
     const uint8_t marker = static_cast<uint8_t>(byte);
     if (!in.ok()) return "the data ends before the first scan";
     if (marker == 0 || marker == 0x01 || (marker >= 0xD0 && marker <= 0xD7)) continue;  // carry no length
+    if (marker < 0xC0 || (marker >= 0xF0 && marker != 0xFE) || marker == 0xDE || marker == 0xDF || marker == 0xC8)
+      return "unknown marker " + std::to_string(marker) + " before byte " + std::to_string(in.at());
     if (marker == 0xD8) return "a second start-of-image marker inside the headers";
     if (marker == 0xD9) return "the image ends before its first scan";
     const size_t start = in.at() - 2;

@@ -10,6 +10,9 @@ namespace penstock {
 
 namespace {
 
+// Four times what an 8-bit image can have. Beyond it libjpeg-turbo's vector code overflows in ways of its own.
+constexpr int kMostDc = 8191;
+
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // Position of the next FF that is not followed by 00, from `at` on; data.size() if there is none. Fill bytes count as markers.
@@ -224,12 +227,14 @@ bool TileDecoder::open_block(TileLane& lane) {
   const int c = part_of_block_[lane.block_in_mcu];
   const Part& part = parts_[c];
   lane.in.refill();
-  if (!read_dc(lane.in, *part.dc, lane.last_dc[c])) {
+  const bool read = read_dc(lane.in, *part.dc, lane.last_dc[c]);
+  const int64_t dc = static_cast<int64_t>(lane.last_dc[c]) * part.quantizer[0];
+  if (!read || dc > kMostDc || dc < -kMostDc) {
     damaged_ = true;
     return false;
   }
   lane.block = lane.blocks[lane.block_in_mcu];
-  lane.block[0] = static_cast<int16_t>(lane.last_dc[c] * part.quantizer[0]);
+  lane.block[0] = static_cast<int16_t>(dc);
   lane.quantizer = part.quantizer;
   lane.ac = part.ac;
   lane.k = 0;

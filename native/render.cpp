@@ -14,6 +14,9 @@ namespace {
 // against Pillow's full decode, see docs/design: from here on the difference stays below what JPEG itself leaves.
 constexpr double kReductionMargin = 2.0;
 
+// Colours that lie this far outside 0 … 255 on average are converted before resampling, see chroma.hpp.
+constexpr double kMostOvershoot = 0.1;
+
 int choose_reduction(const Region& region, int outputs_x, int outputs_y) {
   const double scale = std::min((region.x1 - region.x0) / outputs_x, (region.y1 - region.y0) / outputs_y);
   int reduction = 1;
@@ -94,7 +97,17 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
   Plane planes[3];
   if (!tiles_.decode(source.bytes, header, reduction, x, y, planes)) return false;
   const bool transposed = source.view.turn.transposed;
-  const Model model = parts == 1 ? Model::kGrey : header.colour() == JpegHeader::Colour::kRgb ? Model::kRgb : Model::kYcc;
+  Model model = parts == 1 ? Model::kGrey : header.colour() == JpegHeader::Colour::kRgb ? Model::kRgb : Model::kYcc;
+  if (model == Model::kYcc && reduction == 1) {
+    // Full-size chroma is converted first in any case: it costs no more, and spares one rounding.
+    const Grid gx = TileDecoder::grid_x(header, 1, 1), gy = TileDecoder::grid_y(header, 1, 1);
+    if ((gx.subsampling == 1 && gy.subsampling == 1) || overshoot(planes, gx.subsampling, gy.subsampling) > kMostOvershoot) {
+      convert_planes(planes, gx, gy);
+      model = Model::kRgb;
+      axis_x_[1] = axis_x_[0];
+      axis_y_[1] = axis_y_[0];
+    }
+  }
   compose(planes, transposed ? axis_y_ : axis_x_, transposed ? axis_x_ : axis_y_, model, transposed, shape, out);
   return true;
 }
@@ -132,7 +145,7 @@ void Renderer::render_interleaved(const uint8_t* pixels, size_t stride, int chan
   const Range x = axis_x_[0].range, y = axis_y_[0].range;
   const size_t plane_stride = (static_cast<size_t>(x.size()) + 31) / 32 * 32 + Plane::kSlack;
   Plane planes[3];
-  uint8_t* into[3];
+  uint8_t* into[3] = {};
   for (int c = 0; c < channels; ++c) {
     into[c] = planes_[c].take(plane_stride * y.size() + Plane::kSlack);
     planes[c] = {into[c], plane_stride, x, y};
@@ -147,6 +160,22 @@ void Renderer::render_interleaved(const uint8_t* pixels, size_t stride, int chan
   }
   const bool transposed = source.view.turn.transposed;
   compose(planes, transposed ? axis_y_ : axis_x_, transposed ? axis_x_ : axis_y_, channels == 1 ? Model::kGrey : Model::kRgb, transposed, shape, out);
+}
+
+void Renderer::convert_planes(Plane planes[3], const Grid& across, const Grid& down) {
+  const Plane luma = planes[0];
+  const int width = luma.x.size();
+  const size_t stride = (static_cast<size_t>(width) + 31) / 32 * 32 + Plane::kSlack;
+  uint8_t* into[3];
+  for (int c = 0; c < 3; ++c) into[c] = planes_[c].take(stride * luma.y.size() + Plane::kSlack);
+  for (int row = 0; row < luma.y.size(); ++row) {
+    const int y = luma.y.start + row;
+    const uint8_t* cb = cb_row_.enlarge(planes[1], across, down, y, luma.x.start);
+    const uint8_t* cr = cr_row_.enlarge(planes[2], across, down, y, luma.x.start);
+    const size_t at = stride * row;
+    ycc_to_rgb(luma.at(luma.x.start, y), cb, cr, width, into[0] + at, into[1] + at, into[2] + at);
+  }
+  for (int c = 0; c < 3; ++c) planes[c] = {into[c], stride, luma.x, luma.y};
 }
 
 void Renderer::compose(const Plane planes[3], const Axis across[2], const Axis down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out) {

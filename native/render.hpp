@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "chroma.hpp"
 #include "colour.hpp"
 #include "geometry.hpp"
 #include "jpeg_tiles.hpp"
@@ -48,6 +49,8 @@ class Renderer {
   void render_interleaved(const uint8_t* pixels, size_t stride, int channels, Range rows, const Grid& gx, const Grid& gy,
                           const Source& source, const OutputShape& shape, uint8_t* out);
   enum class Model { kGrey, kYcc, kRgb };
+  // Colours at full size: turns three planes into planes of red, green and blue over the first one's pixels.
+  void convert_planes(Plane planes[3], const Grid& across, const Grid& down);
   // `across` and `down` per plane: [0] for the first, [1] for the others.
   void compose(const Plane planes[3], const Axis across[2], const Axis down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out);
 
@@ -58,6 +61,7 @@ class Renderer {
   Axis axis_x_[2], axis_y_[2];
   ResampleScratch scratch_;
   Buffer planes_[3], grid_;
+  ChromaRow cb_row_, cr_row_;
 };
 
 }  // namespace penstock

@@ -19,6 +19,7 @@ struct Plane {
   const uint8_t* data;
   size_t stride;
   Range x, y;
+  const uint8_t* at(int column, int row) const { return data + static_cast<size_t>(row - y.start) * stride + (column - x.start); }
 };
 
 // Memory that grows to what the largest image needs and is then used again.

@@ -157,6 +157,7 @@ bool transcode(Decoder& d, Encoder& e, Bytes data, int interval) {
   jvirt_barray_ptr* coefficients = jpeg_read_coefficients(&d.info);
   if (d.info.err->num_warnings) return true;
   jpeg_copy_critical_parameters(&d.info, &e.info);
+  e.info.write_JFIF_header = d.info.saw_JFIF_marker;  // none is added
   e.info.optimize_coding = TRUE;
   e.info.arith_code = FALSE;
   e.info.restart_interval = static_cast<unsigned>(interval);
