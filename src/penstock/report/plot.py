@@ -79,7 +79,7 @@ def _svg(height: float, title: str, parts: Sequence[str]) -> str:
     return head + f"<title>{escape(title)}</title>" + "".join(parts) + "</svg>"
 
 
-def _shorten(name: str, longest: int = 40) -> str:
+def _shorten(name: str, longest: int = 36) -> str:
     return name if len(name) <= longest else name[: longest - 1] + "…"
 
 
