@@ -12,7 +12,6 @@ at samples. Training reads many at once with `read`, which merges neighbours int
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, final
@@ -23,13 +22,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from penstock.decode.image import decode_image, decode_mask
-from penstock.errors import ChecksumError, FormatError, ImageError, PenstockError, SourceError, UsageError
+from penstock.errors import ChecksumError, FormatError, PenstockError, SourceError, UsageError
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, fields_of, file_positions, labels_of, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
+from penstock.shard.npy import decode_npy
 from penstock.storage.local import fill_block, read_file, storage_error
 from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
@@ -132,20 +132,12 @@ class Sample:
     def image(self) -> NDArray[np.uint8]:
         """Decode the image to [height, width, 3] uint8 RGB."""
         stored = self.fields["image"]
-        return _array(stored.data) if stored.format == "npy" else decode_image(stored.data)
+        return decode_npy(stored.data) if stored.format == "npy" else decode_image(stored.data)
 
     def mask(self) -> NDArray[np.uint8]:
         """Decode the mask to [height, width, 1] uint8: the values as stored."""
         stored = self.fields["mask"]
-        return _array(stored.data) if stored.format == "npy" else decode_mask(stored.data)
-
-
-def _array(data: bytes) -> NDArray[np.uint8]:
-    try:
-        pixels = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
-    except ValueError as error:
-        raise ImageError(f"the stored array cannot be read: {error}") from error
-    return np.asarray(pixels, np.uint8)
+        return decode_npy(stored.data) if stored.format == "npy" else decode_mask(stored.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +178,16 @@ class Dataset:
         return (
             f"Dataset({shown(self.path)!r}, {len(self)}{of} samples, fields {self.fields}, labels {self.label_names})"
         )
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The index's columns and their types."""
+        return self._index.schema
+
+    @property
+    def packed(self) -> PackedIndex | None:
+        """The packed index below this dataset; None over untouched files."""
+        return self._index if isinstance(self._index, PackedIndex) else None
 
     @property
     def digest(self) -> str:

@@ -13,19 +13,17 @@ once.
 
 from __future__ import annotations
 
-import io
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from penstock.decode import jpeg
 from penstock.decode.image import decode_image, decode_mask, probe_image, sniff
 from penstock.errors import ImageError, UsageError
 from penstock.ingest.reencode import DEFAULT_QUALITY, encode_jpeg, encode_png, fitted, pixels_of
 from penstock.ingest.source import BROKEN, NOT_AN_IMAGE, UNREADABLE, Skipped, Source, shown
+from penstock.shard.npy import encode_npy
 from penstock.shard.sample import SampleBytes, sample_bytes
 from penstock.storage.local import read_file
 from penstock.types import Record, StoredField
@@ -33,6 +31,7 @@ from penstock.types import Record, StoredField
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["DECODED", "KEPT", "REENCODED", "TILED", "Recipe", "Transcoded", "transcode", "transcoded"]
@@ -145,9 +144,7 @@ def _stored_mask(data: bytes, recipe: Recipe) -> StoredField:
 
 
 def _as_npy(pixels: NDArray[np.uint8]) -> StoredField:
-    sink = io.BytesIO()
-    np.lib.format.write_array(sink, np.ascontiguousarray(pixels), version=(1, 0), allow_pickle=False)
-    return StoredField(sink.getvalue(), "npy", pixels.shape[1], pixels.shape[0])
+    return StoredField(encode_npy(pixels), "npy", pixels.shape[1], pixels.shape[0])
 
 
 def transcoded(

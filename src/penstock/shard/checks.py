@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import _native
 from penstock.errors import FormatError
+from penstock.shard.members import label_members
 from penstock.shard.tar import Member, members
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["Damage", "Row", "check_rows", "crc32c", "sha256", "walk"]
+__all__ = ["Damage", "Row", "check_labels", "check_rows", "crc32c", "sha256", "walk"]
 
 
 def crc32c(data: Buffer) -> int:
@@ -99,3 +100,20 @@ def check_rows(file: str, archive: memoryview, found: dict[int, Member], rows: I
         elif (member.name, member.length, member.kind) != (row.member, row.length, "0"):
             got, expected = f"{member.name!r} of {member.length} bytes", f"{row.member!r} of {row.length} bytes"
             yield Damage(file, "the tar member differs", row.key, row.field, where, got, expected)
+
+
+def check_labels(
+    file: str, archive: memoryview, found: dict[int, Member], rows: Iterable[tuple[str, dict[str, Any]]]
+) -> Iterator[Damage]:
+    """Compare samples' labels with the members that repeat them."""
+    by_name = {member.name: member for member in found.values()}
+    for key, labels in rows:
+        for name, content in label_members(key, labels):
+            member = by_name.get(name)
+            if member is None:
+                yield Damage(file, f"the member {name} is missing", key)
+                continue
+            stored = bytes(archive[member.offset : member.offset + member.length])
+            if stored != content:
+                where = (member.offset, member.offset + member.length)
+                yield Damage(file, f"the member {name} differs", key, None, where, repr(stored), repr(content))

@@ -6,29 +6,17 @@ serial.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import InternalError
 from penstock.shard.checks import crc32c
+from penstock.shard.members import field_member, label_members
 from penstock.shard.tar import member_header, padding
 
 if TYPE_CHECKING:
     from penstock.types import Record
 
-__all__ = ["EXTENSIONS", "FieldPlace", "SampleBytes", "field_member", "label_members", "sample_bytes"]
-
-# Formats and the extensions of their members; WebDataset decodes by extension.
-EXTENSIONS = {
-    "jpeg": "jpg",
-    "png": "png",
-    "webp": "webp",
-    "bmp": "bmp",
-    "tiff": "tiff",
-    "gif": "gif",
-    "npy": "npy",
-}
+__all__ = ["FieldPlace", "SampleBytes", "sample_bytes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +43,6 @@ class SampleBytes:
 
     def __repr__(self) -> str:
         return f"SampleBytes({self.key}, {len(self.data)} bytes)"
-
-
-def field_member(key: str, field: str, format_: str) -> str:
-    """Name the member that holds a field."""
-    extension = EXTENSIONS.get(format_)
-    if extension is None:
-        raise InternalError(f"no file extension is known for the format {format_!r}", sample=key)
-    return f"{key}.{extension}" if field == "image" else f"{key}.{field}.{extension}"
-
-
-def label_members(key: str, labels: dict[str, Any]) -> list[tuple[str, bytes]]:
-    """Name and content of the members that hold the labels."""
-    found = []
-    rest = dict(labels)
-    label = rest.get("label")
-    if isinstance(label, int) and not isinstance(label, bool):
-        found.append((f"{key}.cls", str(rest.pop("label")).encode()))
-    if rest:
-        text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-        found.append((f"{key}.json", text.encode()))
-    return found
 
 
 def sample_bytes(record: Record, suffixes: dict[str, str]) -> SampleBytes:

@@ -7,23 +7,22 @@ with what to do where that is known (full disk, permissions, too many open files
 from __future__ import annotations
 
 import errno
-import mmap
 import os
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from penstock import _native
 from penstock.errors import StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from penstock.storage.ranges import ReadPlan
 
-__all__ = ["fill_block", "mapped", "read_file", "read_start", "storage_error", "sync_folder", "write_atomically"]
+__all__ = ["fill_block", "read_file", "read_start", "storage_error", "sync_folder", "write_atomically"]
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: make room and run the same command again, it goes on where it stopped",
@@ -78,24 +77,6 @@ def read_start(path: str | bytes, length: int) -> bytes:
         return os.read(handle, length)
     finally:
         os.close(handle)
-
-
-@contextmanager
-def mapped(path: str) -> Iterator[memoryview]:
-    """Give a whole file as memory that is read on demand."""
-    try:
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-    except OSError as error:
-        raise storage_error(error, path) from error
-    view = memoryview(mapping)
-    try:
-        yield view
-    finally:
-        view.release()
-        if isinstance(mapping, mmap.mmap):
-            mapping.close()
 
 
 def write_atomically(path: str, data: bytes | memoryview) -> None:

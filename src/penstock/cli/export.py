@@ -1,0 +1,37 @@
+"""`penstock export`: the files of a dataset, back under their names."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+__all__ = ["export"]
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.argument("destination", type=click.Path())
+@click.option("--force", is_flag=True, help="Replace files that are in DESTINATION already.")
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def export(*, dataset: str, destination: str, force: bool, as_json: bool) -> None:
+    """Write the files of DATASET into the folder DESTINATION under their original names, pixel-identical.
+
+    Checksums are verified on the way. Labels that are not class folders are written to labels.csv.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from penstock.cli.quantities import shown_bytes
+    from penstock.export import export as run
+
+    talk = Console(stderr=True)
+    with Progress(console=talk, disable=not talk.is_terminal) as bar:
+        task = bar.add_task("writing files", total=None)
+        report = run(
+            dataset, destination, force=force, progress=lambda done, all_: bar.update(task, completed=done, total=all_)
+        )
+    if as_json:
+        click.echo(json.dumps(report.as_dict(), indent=1))
+    else:
+        click.echo(f"{destination}: {report.files:,} files, {shown_bytes(report.bytes)}")

@@ -1,0 +1,110 @@
+"""`penstock info`: what a dataset is and what it takes on disk."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.quantities import shown_bytes, shown_counts
+
+if TYPE_CHECKING:
+    from penstock.dataset import Dataset, PackedIndex
+
+__all__ = ["info"]
+
+
+@click.command()
+@click.argument("dataset", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def info(*, dataset: str, as_json: bool) -> None:
+    """Summarise DATASET: samples, fields, labels, and its sizes against the source's.
+
+    Nothing is read but manifest and index (a folder of images is listed); `penstock verify` checks the bytes.
+    """
+    from penstock.dataset import open_dataset
+
+    found = summary(open_dataset(dataset))
+    click.echo(json.dumps(found, indent=1) if as_json else _text(found))
+
+
+def summary(dataset: Dataset) -> dict[str, Any]:
+    """Give the summary as JSON's values."""
+    from penstock.ingest.source import shown
+
+    found: dict[str, Any] = {
+        "path": shown(dataset.path),
+        "samples": len(dataset),
+        "fields": {field: _formats(dataset, field) for field in dataset.fields},
+        "labels": {name: str(dataset.schema.field(name).type) for name in dataset.label_names},
+        "classes": None if dataset.classes is None else len(dataset.classes),
+        "left_out": len(dataset.skipped),
+    }
+    if dataset.packed is not None:
+        found |= _sizes(dataset.packed)
+    return found
+
+
+def _formats(dataset: Dataset, field: str) -> dict[str, Any]:
+    import numpy as np
+
+    column = dataset.column(field)
+    counts = np.bincount(column.format, minlength=len(column.formats)).tolist()
+    return {
+        "formats": {name: count for name, count in zip(column.formats, counts, strict=True) if count},
+        "bytes": int(column.length.sum()),
+        "median_size": [int(np.median(column.width)), int(np.median(column.height))],
+        "largest_size": [int(column.width.max()), int(column.height.max())],
+    }
+
+
+def _sizes(index: PackedIndex) -> dict[str, Any]:
+    """Give what a packed dataset takes on disk, part by part."""
+    manifest = index.manifest
+    payload = sum(summary["bytes"] for summary in manifest.fields.values())
+    shards = sum(shard.bytes for shard in manifest.shards)
+    source = manifest.provenance.get("source", {}).get("bytes")
+    return {
+        "shards": len(manifest.shards),
+        "bytes": {
+            "payload": payload,
+            "tar_and_labels": shards - payload,
+            "index": manifest.index.bytes,
+            "total": shards + manifest.index.bytes,
+            "source": source,
+        },
+        "payload_change_bytes": None if source is None else payload - source,
+        "outcomes": manifest.provenance.get("outcomes", {}),
+        "pack": manifest.pack,
+    }
+
+
+def _text(found: dict[str, Any]) -> str:
+    lines = [f"{found['path']}: {found['samples']:,} samples"]
+    for name, field in found["fields"].items():
+        (width, height), (widest, highest) = field["median_size"], field["largest_size"]
+        lines.append(
+            f"  {name:8} {shown_counts(field['formats'])}; {shown_bytes(field['bytes'])}; median {width}x{height}, "
+            f"at most {widest} wide and {highest} high"
+        )
+    labels = ", ".join(f"{name} ({kind})" for name, kind in found["labels"].items()) or "none"
+    lines.append(f"  labels   {labels}" + (f"; {found['classes']:,} classes" if found["classes"] is not None else ""))
+    if "bytes" in found:
+        sizes, total = found["bytes"], max(found["bytes"]["total"], 1)
+        lines.append(f"  on disk  {shown_bytes(sizes['total'])} in {found['shards']:,} shards")
+        lines += [
+            f"    {part.replace('_', ' '):15} {shown_bytes(sizes[part]):>8}  {sizes[part] / total:6.1%}"
+            for part in ("payload", "tar_and_labels", "index")
+        ]
+        if sizes["source"]:
+            change = found["payload_change_bytes"]
+            verb = "cost" if change > 0 else "saved"
+            lines.append(
+                f"  source   {shown_bytes(sizes['source'])}: rewriting {verb} {shown_bytes(abs(change))} "
+                f"({change / sizes['source']:+.1%}), everything together {total / sizes['source'] - 1:+.1%}"
+            )
+        lines.append(f"  packed   {shown_counts(found['outcomes'])}")
+    elif found["left_out"]:
+        lines.append(f"  left out {found['left_out']:,} files that are no samples")
+    return "\n".join(lines)

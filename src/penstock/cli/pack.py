@@ -1,0 +1,116 @@
+"""`penstock pack`: a folder of images becomes a packed dataset."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from penstock.cli.quantities import as_bytes, shown_bytes, shown_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from penstock.pack import PackProgress, PackReport
+
+__all__ = ["pack"]
+
+_LISTED = 50  # files named one by one; --json and the manifest have all
+
+
+@click.command()
+@click.argument("source", type=click.Path())
+@click.argument("destination", type=click.Path())
+@click.option("--labels", type=click.Path(), help="A CSV file with labels (default: the class folders).")
+@click.option("--masks", type=click.Path(), help="A folder of masks, laid out like the images.")
+@click.option("--shard-size", callback=as_bytes, default="256MiB", show_default=True, help="Largest size of a shard.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(0, 2**64 - 1), help="Of the shuffled write order."
+)
+@click.option("--in-order", is_flag=True, help="Write in the source's order, not shuffled.")
+@click.option("--workers", type=click.IntRange(1), help="Threads (default: all cores).")
+@click.option("--keep-bytes", is_flag=True, help="Store files as they are: no JPEG is rewritten as tiles.")
+@click.option("--max-side", type=click.IntRange(1), help="Scale larger images down to this, and encode them again.")
+@click.option(
+    "--quality", type=click.IntRange(1, 100), help="JPEG quality of what is encoded again [90]; alone: everything."
+)
+@click.option("--raw", is_flag=True, help="Store decoded pixels (large; no decoding when loading).")
+@click.option(
+    "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
+)
+@click.option("--force", is_flag=True, help="Replace a dataset, or an unfinished one, that is in the way.")
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options: Any) -> None:
+    """Pack the images of the folder SOURCE into the dataset folder DESTINATION.
+
+    SOURCE has one folder per class, or is any folder with --labels. JPEGs are rewritten losslessly so that crops
+    decode fast; they stay ordinary JPEGs. Killed or out of disk? Run the same command again: it goes on where it
+    stopped.
+    """
+    from rich.console import Console
+
+    from penstock.pack import pack as run
+
+    with _Bar(Console(stderr=True)) as show:
+        report = run(progress=show, shard_bytes=shard_size, seed=None if in_order else seed, **options)
+    if as_json:
+        click.echo(json.dumps(report.as_dict(), indent=1))
+    else:
+        click.echo(_summary(report))
+
+
+def _summary(report: PackReport) -> str:
+    change = report.payload_bytes / max(report.source_bytes, 1) - 1
+    lines = [
+        f"{report.path}: {report.samples:,} samples in {report.shards:,} shards, {shown_bytes(report.stored_bytes)}",
+        f"  files   {shown_counts(report.outcomes)}",
+        f"  bytes   {shown_bytes(report.source_bytes)} became {shown_bytes(report.payload_bytes)} ({change:+.1%})",
+    ]
+    if report.kept:
+        lines.append(f"  kept    {shown_counts(report.kept)}")
+    if report.resumed_items:
+        lines.append(f"  resumed {report.resumed_items:,} files were done by an earlier run")
+    if report.skipped:
+        lines.append(f"  left out {len(report.skipped):,}:")
+        lines += [f"    {item}" for item in report.skipped[:_LISTED]]
+        more = len(report.skipped) - _LISTED
+        lines += [f"    and {more:,} more: see --json, or provenance.skipped in penstock.json"] if more > 0 else []
+    return "\n".join(lines)
+
+
+class _Bar:
+    """The bar of a running pack; silent where stderr is no terminal."""
+
+    def __init__(self, talk: Any) -> None:
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+        columns = (BarColumn(None), TaskProgressColumn(), TextColumn("{task.fields[words]}"), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=talk, disable=not talk.is_terminal)
+        self._task = self._progress.add_task("pack", total=None, words="listing")
+        self._started: float | None = None
+        self._shown = 0.0
+
+    def show(self, progress: PackProgress) -> None:
+        """Draw at most ten times a second."""
+        import time
+
+        now = time.monotonic()
+        if self._started is None:
+            self._started = now
+        if now - self._shown < 0.1 and progress.items < progress.total_items:
+            return
+        self._shown = now
+        seconds = max(now - self._started, 0.001)
+        rate = (progress.items - progress.resumed_items) / seconds
+        files = f"{progress.items:,}/{progress.total_items:,} files, {rate:,.0f}/s"
+        read = f"{shown_bytes(progress.source_bytes)} of {shown_bytes(progress.total_bytes)}"
+        words = f"{files} · {read} · {shown_counts(progress.outcomes)} ·"
+        self._progress.update(self._task, completed=progress.items, total=progress.total_items, words=words)
+
+    def __enter__(self) -> Callable[[PackProgress], None]:
+        self._progress.start()
+        return self.show
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()

@@ -1,0 +1,139 @@
+"""Gives the files of a dataset back: original names, pixels identical to the source's.
+
+A stored JPEG is written as it is stored (tiled, which changes no pixel); pixels stored raw become PNG. A name keeps
+its original suffix unless the bytes are of another format by now (encoded again, raw): then it gets that format's.
+Class folders come back with the names; labels that are not classes go to labels.csv. Where there are several fields,
+each has a folder of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from penstock.dataset import Dataset, open_dataset
+from penstock.errors import FormatError, UsageError
+from penstock.ingest.reencode import encode_png
+from penstock.ingest.source import shown
+from penstock.shard.keys import split_name, unescape
+from penstock.shard.manifest import check_inside
+from penstock.shard.members import EXTENSIONS
+from penstock.shard.npy import decode_npy
+from penstock.storage.local import storage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ExportReport", "export"]
+
+LABELS_NAME = "labels.csv"
+_FORMAT_OF_SUFFIX = {
+    **dict.fromkeys((".jpg", ".jpeg", ".jpe", ".jfif"), "jpeg"),
+    **{f".{name}": name for name in ("png", "webp", "bmp", "gif", "tiff")},
+    ".tif": "tiff",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What was written."""
+
+    path: str
+    files: int
+    bytes: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the report for JSON."""
+        return {"path": shown(self.path), "files": self.files, "bytes": self.bytes}
+
+
+def export(
+    dataset: Dataset | str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ExportReport:
+    """Write a dataset's files below a folder.
+
+    The folder must be new or empty, unless `force` allows replacing files in it.
+    """
+    opened = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
+    folder = os.fspath(destination)
+    if os.path.lexists(folder) and not force and (not os.path.isdir(folder) or os.listdir(folder)):
+        hint = "choose another folder, or replace files in it with --force (force=True)"
+        raise UsageError("the destination is not empty", file=shown(folder), hint=hint)
+    suffixes = _suffixes(opened)
+    names: list[str] = []
+    written = 0
+    for number in range(len(opened)):
+        sample = opened[number]
+        for field, stored in sample.fields.items():
+            name = _name(sample.key, suffixes[field][number], stored.format)
+            check_inside(name, f"the key {sample.key!r} of {shown(opened.path)}")
+            data = encode_png(decode_npy(stored.data)) if stored.format == "npy" else stored.data
+            path = os.path.join(folder, name) if len(opened.fields) == 1 else os.path.join(folder, field, name)
+            _write(path, data, force=force)
+            written += len(data)
+            names += [name] if field == opened.fields[0] else []
+        if progress is not None:
+            progress(number + 1, len(opened))
+    _write_labels(opened, names, folder, force=force)
+    return ExportReport(folder, len(opened) * len(opened.fields), written)
+
+
+def _suffixes(opened: Dataset) -> dict[str, list[str]]:
+    """Give the original suffixes by field; an untouched folder's names have theirs in the column `file`."""
+    table = opened.index
+    if "file" in table.column_names and pa.types.is_string(table.schema.field("file").type):
+        keys, files = (table.column(name).to_pylist() for name in ("key", "file"))
+        # A key that kept its suffix (escaped) has nothing to add to it.
+        own = [
+            "" if unescape(key) == unescape(file) else split_name(file)[1]
+            for key, file in zip(keys, files, strict=True)
+        ]
+        return dict.fromkeys(opened.fields, own)
+    missing = [field for field in opened.fields if f"{field}.suffix" not in table.column_names]
+    if missing:
+        raise FormatError("the index does not say what the files were called", expected=f"a column {missing[0]}.suffix")
+    return {field: table.column(f"{field}.suffix").to_pylist() for field in opened.fields}
+
+
+def _name(key: str, suffix: str, format_: str) -> str:
+    name = unescape(key) + suffix
+    written = "png" if format_ == "npy" else format_
+    if _FORMAT_OF_SUFFIX.get(split_name(name)[1].lower()) == written:
+        return name
+    stem = split_name(name)[0] if suffix else name
+    return f"{stem}.{EXTENSIONS[written]}"
+
+
+def _write(path: str, data: bytes, *, force: bool) -> None:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb" if force else "xb") as file:
+            file.write(data)
+    except OSError as error:
+        raise storage_error(error, path) from error
+
+
+def _write_labels(opened: Dataset, names: list[str], folder: str, *, force: bool) -> None:
+    """Write the labels that the folders do not tell: all, but for classes that are the files' folders."""
+    columns: dict[str, Any] = {"file": pa.array([shown(name) for name in names], pa.string())}
+    for label in opened.label_names:
+        found = opened.labels(label)
+        values = found if isinstance(found, pa.ChunkedArray) else pa.array(found)
+        if label == "label" and opened.classes is not None:
+            classes = [opened.classes[number] for number in values.to_pylist()]
+            if all(name.startswith(f"{class_}/") for name, class_ in zip(names, classes, strict=True)):
+                continue
+            values = pa.array(classes, pa.string())
+        columns[label] = values
+    if len(columns) > 1:
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(pa.table(columns), sink)
+        _write(os.path.join(folder, LABELS_NAME), bytes(sink.getvalue()), force=force)

@@ -1,0 +1,222 @@
+"""Checks a packed dataset whole: every file, every tar member, every row of the index, every checksum, every header.
+
+Nothing stops at the first fault: the report lists all that is damaged, sample by sample where that can be said.
+
+    penstock.json    can be read; shards and samples add up
+    index.parquet    size and SHA-256 as in the manifest; keys differ from one another; as many rows per shard as stated
+    shards           size and SHA-256 as in the manifest; the archive is sound from end to end
+    every field      its range lies in the shard, matches its CRC-32C, is the data of the member named after the key,
+                     and begins with a header of the format and size that the index states
+    every label      its member says what the index says
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from penstock.decode.image import probe_image
+from penstock.errors import FormatError, ImageError, UsageError
+from penstock.ingest.source import shown
+from penstock.shard.checks import Damage, Row, check_labels, check_rows, sha256, walk
+from penstock.shard.index import fields_of, labels_of
+from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
+from penstock.shard.members import EXTENSIONS, field_member
+from penstock.shard.npy import probe_npy
+from penstock.storage.local import read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["VerifyReport", "verify"]
+
+_MEMORY_BYTES = 2 * 1024**3  # shards are checked in memory, as many at once as fit in here
+_INDEX_TYPES = {
+    "offset": pa.int64(),
+    "length": pa.int64(),
+    "crc32c": pa.uint32(),
+    "width": pa.int32(),
+    "height": pa.int32(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyReport:
+    """What a check found."""
+
+    path: str
+    samples: int
+    shards: int
+    checked_bytes: int
+    damages: tuple[Damage, ...]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is damaged."""
+        return not self.damages
+
+    @property
+    def damaged_samples(self) -> tuple[str, ...]:
+        """Keys of the samples that are damaged."""
+        return tuple(sorted({damage.key for damage in self.damages if damage.key is not None}))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the report for JSON."""
+        return {
+            "path": shown(self.path),
+            "is_sound": self.is_sound,
+            "samples": self.samples,
+            "shards": self.shards,
+            "checked_bytes": self.checked_bytes,
+            "damaged_samples": list(self.damaged_samples),
+            "damages": [damage.as_dict() for damage in self.damages],
+        }
+
+
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> VerifyReport:
+    """Check a packed dataset; `progress` is called with the shards checked and their number."""
+    folder = os.fspath(path)
+    file = os.path.join(folder, MANIFEST_NAME)
+    if not os.path.exists(file):
+        expected = "a packed dataset (only those have checksums)"
+        raise UsageError("there is no packed dataset here", file=shown(folder), expected=expected)
+    try:
+        manifest = decode_manifest(read_file(file), MANIFEST_NAME)
+    except FormatError as error:
+        return VerifyReport(folder, 0, 0, 0, (Damage(MANIFEST_NAME, error.what, got=_text(error.got)),))
+    table, damages = _checked_index(folder, manifest.index)
+    if table is not None:
+        damages += _counted(table, manifest)
+    largest = max((shard.bytes for shard in manifest.shards), default=1)
+    threads = max(1, min(workers or os.cpu_count() or 1, _MEMORY_BYTES // max(largest, 1)))
+    checked = manifest.index.bytes
+    with ThreadPoolExecutor(threads, "penstock-verify") as pool:
+        for number, found in enumerate(pool.map(partial(_checked_shard, folder, table), manifest.shards)):
+            damages += found
+            checked += manifest.shards[number].bytes
+            if progress is not None:
+                progress(number + 1, len(manifest.shards))
+    return VerifyReport(folder, manifest.samples, len(manifest.shards), checked, tuple(damages))
+
+
+def _checked_file(folder: str, entry: IndexEntry | ShardEntry) -> tuple[bytes | None, list[Damage]]:
+    try:
+        data = read_file(os.path.join(folder, entry.file))
+    except OSError as error:
+        return None, [Damage(entry.file, f"cannot be read: {error.strerror}")]
+    if len(data) != entry.bytes:
+        return data, [
+            Damage(
+                entry.file, "the size differs from the manifest's", None, None, None, str(len(data)), str(entry.bytes)
+            )
+        ]
+    digest = sha256(data)
+    if digest != entry.sha256:
+        return data, [
+            Damage(entry.file, "the SHA-256 differs from the manifest's", None, None, None, digest, entry.sha256)
+        ]
+    return data, []
+
+
+def _checked_index(folder: str, entry: IndexEntry) -> tuple[pa.Table | None, list[Damage]]:
+    data, damages = _checked_file(folder, entry)
+    if data is None:
+        return None, damages
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return None, [*damages, Damage(entry.file, f"the index cannot be read: {error}")]
+    wanted = {"key": None, "file": None}
+    wanted |= {f"{field}.{part}": kind for field in fields_of(table.schema) for part, kind in _INDEX_TYPES.items()}
+    for name, kind in wanted.items():
+        if name not in table.column_names or (kind is not None and table.schema.field(name).type != kind):
+            return None, [*damages, Damage(entry.file, f"the column {name} is missing or has another type")]
+        if table.column(name).null_count:
+            return None, [*damages, Damage(entry.file, f"the column {name} has empty values")]
+    return table, damages
+
+
+def _counted(table: pa.Table, manifest: Manifest) -> Iterator[Damage]:
+    """Compare what the index has with what the manifest says it has."""
+    file = manifest.index.file
+    if len(table) != manifest.samples:
+        yield Damage(file, "the number of rows differs", None, None, None, str(len(table)), str(manifest.samples))
+    counts = table.column("key").value_counts().to_pylist()
+    yield from (Damage(file, "two rows have this key", item["values"]) for item in counts if item["counts"] > 1)
+    files = table.column("file").cast(pa.string()).value_counts().to_pylist()
+    rows = {item["values"]: item["counts"] for item in files}
+    for shard in manifest.shards:
+        count = rows.pop(shard.file, 0)
+        if count != shard.samples:
+            yield Damage(shard.file, "the number of samples differs", None, None, None, str(count), str(shard.samples))
+    yield from (
+        Damage(file, f"{count} rows name a file that the manifest does not list: {name}")
+        for name, count in rows.items()
+    )
+
+
+def _checked_shard(folder: str, table: pa.Table | None, entry: ShardEntry) -> list[Damage]:
+    data, damages = _checked_file(folder, entry)
+    mine = None if table is None else _rows_in(table, entry.file)
+    if data is None:
+        keys = [] if mine is None else mine.column("key").to_pylist()
+        return [*damages, *(Damage(entry.file, "its shard cannot be read", key) for key in keys)]
+    archive = memoryview(data)
+    found, faults = walk(entry.file, archive)
+    damages += faults
+    if mine is not None:
+        for field in fields_of(mine.schema):
+            damages += _checked_field(entry.file, archive, found, mine, field)
+        names = labels_of(mine.schema)
+        labels = mine.select(list(names)).to_pylist() if names else [{}] * len(mine)
+        damages += check_labels(entry.file, archive, found, zip(mine.column("key").to_pylist(), labels, strict=True))
+    return damages
+
+
+def _rows_in(table: pa.Table, file: str) -> pa.Table:
+    return table.filter(pc.equal(table.column("file").cast(pa.string()), file))
+
+
+def _checked_field(
+    file: str, archive: memoryview, found: dict[int, Any], mine: pa.Table, field: str
+) -> Iterator[Damage]:
+    parts = ("offset", "length", "crc32c", "format", "width", "height")
+    columns = [mine.column("key").to_pylist(), *(mine.column(f"{field}.{part}").to_pylist() for part in parts)]
+    for key, offset, length, crc, format_, width, height in zip(*columns, strict=True):
+        if format_ not in EXTENSIONS:
+            yield Damage(file, "the format is unknown", key, field, None, repr(format_), ", ".join(EXTENSIONS))
+            continue
+        row = Row(key, field, offset, length, crc, field_member(key, field, format_))
+        damages = list(check_rows(file, archive, found, [row]))
+        yield from damages
+        if not damages:
+            yield from _checked_header(file, bytes(archive[offset : offset + length]), row, (format_, width, height))
+
+
+def _checked_header(file: str, data: bytes, row: Row, stated: tuple[str, int, int]) -> Iterator[Damage]:
+    where = (row.offset, row.offset + row.length)
+    try:
+        actual = probe_npy(data) if stated[0] == "npy" else probe_image(data)
+    except (ImageError, FormatError) as error:
+        yield Damage(file, f"the stored image's header cannot be read: {error.what}", row.key, row.field, where)
+        return
+    if actual != stated:
+        got, expected = (f"{name} {width}x{height}" for name, width, height in (actual, stated))
+        yield Damage(file, "the stored image is not what the index states", row.key, row.field, where, got, expected)
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
