@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from penstock.decode.array import decode_array
 from penstock.decode.image import decode_image, decode_mask
 from penstock.errors import ChecksumError, FormatError, PenstockError, SourceError, UsageError
 from penstock.ingest import open_source
@@ -29,7 +30,6 @@ from penstock.ingest.source import Skipped, shown
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, fields_of, file_positions, labels_of, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
-from penstock.shard.npy import decode_npy
 from penstock.storage.local import fill_block, read_file, storage_error
 from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
@@ -132,12 +132,12 @@ class Sample:
     def image(self) -> NDArray[np.uint8]:
         """Decode the image to [height, width, 3] uint8 RGB."""
         stored = self.fields["image"]
-        return decode_npy(stored.data) if stored.format == "npy" else decode_image(stored.data)
+        return decode_array(stored.data) if stored.format == "npy" else decode_image(stored.data)
 
     def mask(self) -> NDArray[np.uint8]:
         """Decode the mask to [height, width, 1] uint8: the values as stored."""
         stored = self.fields["mask"]
-        return decode_npy(stored.data) if stored.format == "npy" else decode_mask(stored.data)
+        return decode_array(stored.data) if stored.format == "npy" else decode_mask(stored.data)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from penstock.dataset import Dataset, open_dataset
+from penstock.decode.array import decode_array
 from penstock.errors import FormatError, UsageError
 from penstock.ingest.reencode import encode_png
 from penstock.ingest.source import shown
 from penstock.shard.keys import split_name, unescape
 from penstock.shard.manifest import check_inside
 from penstock.shard.members import EXTENSIONS
-from penstock.shard.npy import decode_npy
 from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def export(
         for field, stored in sample.fields.items():
             name = _name(sample.key, suffixes[field][number], stored.format)
             check_inside(name, f"the key {sample.key!r} of {shown(opened.path)}")
-            data = encode_png(decode_npy(stored.data)) if stored.format == "npy" else stored.data
+            data = encode_png(decode_array(stored.data)) if stored.format == "npy" else stored.data
             path = os.path.join(folder, name) if len(opened.fields) == 1 else os.path.join(folder, field, name)
             _write(path, data, force=force)
             written += len(data)

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from penstock.decode.array import probe_array
 from penstock.decode.image import probe_image
 from penstock.errors import FormatError, ImageError, UsageError
 from penstock.ingest.source import shown
@@ -29,7 +30,6 @@ from penstock.shard.checks import Damage, Row, check_labels, check_rows, sha256,
 from penstock.shard.index import fields_of, labels_of
 from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
 from penstock.shard.members import EXTENSIONS, field_member
-from penstock.shard.npy import probe_npy
 from penstock.storage.local import read_file
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ def _checked_field(
 def _checked_header(file: str, data: bytes, row: Row, stated: tuple[str, int, int]) -> Iterator[Damage]:
     where = (row.offset, row.offset + row.length)
     try:
-        actual = probe_npy(data) if stated[0] == "npy" else probe_image(data)
-    except (ImageError, FormatError) as error:
+        actual = ("npy", *probe_array(data)[:2]) if stated[0] == "npy" else probe_image(data)
+    except ImageError as error:
         yield Damage(file, f"the stored image's header cannot be read: {error.what}", row.key, row.field, where)
         return
     if actual != stated:

@@ -17,7 +17,7 @@ from penstock.decode.image import decode_image, decode_mask
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_png", "fitted", "pixels_of"]
+__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_npy", "encode_png", "fitted", "pixels_of"]
 
 DEFAULT_QUALITY = 90
 
@@ -55,4 +55,11 @@ def encode_png(pixels: NDArray[np.uint8]) -> bytes:
     """Encode pixels of one or three channels losslessly."""
     sink = io.BytesIO()
     Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels).save(sink, "PNG")
+    return sink.getvalue()
+
+
+def encode_npy(pixels: NDArray[np.uint8]) -> bytes:
+    """Give [height, width, channels] pixels as a file of NumPy's format 1.0."""
+    sink = io.BytesIO()
+    np.lib.format.write_array(sink, np.ascontiguousarray(pixels), version=(1, 0), allow_pickle=False)
     return sink.getvalue()

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.decode import jpeg
 from penstock.decode.image import decode_image, decode_mask, probe_image, sniff
 from penstock.errors import ImageError, UsageError
-from penstock.ingest.reencode import DEFAULT_QUALITY, encode_jpeg, encode_png, fitted, pixels_of
+from penstock.ingest.reencode import DEFAULT_QUALITY, encode_jpeg, encode_npy, encode_png, fitted, pixels_of
 from penstock.ingest.source import BROKEN, NOT_AN_IMAGE, UNREADABLE, Skipped, Source, shown
-from penstock.shard.npy import encode_npy
 from penstock.shard.sample import SampleBytes, sample_bytes
 from penstock.storage.local import read_file
 from penstock.types import Record, StoredField
