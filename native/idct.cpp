@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 
 #include "simd.hpp"
@@ -11,6 +12,7 @@ namespace penstock {
 namespace {
 
 constexpr int kConstBits = 13, kPass1Bits = 2;
+constexpr int kMost = 8191;  // of a value in the first row
 
 // Cosine products of the transform after Loeffler, Ligtenberg and Moschytz, times 2^13.
 constexpr int F0298 = 2446, F0390 = 3196, F0541 = 4433, F0765 = 6270, F0899 = 7373, F1175 = 9633, F1501 = 12299,
@@ -164,15 +166,19 @@ PENSTOCK_AVX2 inline void transpose_8(V v[8]) {
   }
 }
 
-PENSTOCK_AVX2 inline void load_two(const int16_t* one, const int16_t* other, V v[8]) {
+PENSTOCK_AVX2 inline bool load_two(const int16_t* one, const int16_t* other, V v[8]) {
   for (int i = 0; i < 8; ++i)
     v[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(one + 8 * i))),
                                    _mm_loadu_si128(reinterpret_cast<const __m128i*>(other + 8 * i)), 1);
+  const V beyond = _mm256_cmpgt_epi16(_mm256_abs_epi16(v[0]), _mm256_set1_epi16(kMost));
+  const V smallest = _mm256_cmpeq_epi16(v[0], _mm256_set1_epi16(-32768));  // has no absolute value
+  const V any = _mm256_or_si256(beyond, smallest);
+  return _mm256_testz_si256(any, any) != 0;
 }
 
-PENSTOCK_AVX2 void full_avx2(const int16_t* one, const int16_t* other, uint8_t* out_one, uint8_t* out_other, size_t stride) {
+PENSTOCK_AVX2 bool full_avx2(const int16_t* one, const int16_t* other, uint8_t* out_one, uint8_t* out_other, size_t stride) {
   V v[8];
-  load_two(one, other, v);
+  if (!load_two(one, other, v)) return false;
   islow_pass<kConstBits - kPass1Bits>(v);
   transpose_8(v);
   islow_pass<kConstBits + kPass1Bits + 3>(v);
@@ -186,6 +192,7 @@ PENSTOCK_AVX2 void full_avx2(const int16_t* one, const int16_t* other, uint8_t* 
     _mm_storeh_pd(reinterpret_cast<double*>(out_one + (i + 1) * stride), _mm_castsi128_pd(low));
     _mm_storeh_pd(reinterpret_cast<double*>(out_other + (i + 1) * stride), _mm_castsi128_pd(high));
   }
+  return true;
 }
 
 template <int kSize, int kShift>
@@ -205,9 +212,9 @@ PENSTOCK_AVX2 inline void reduced_pass(V v[8]) {
 }
 
 template <int kSize>
-PENSTOCK_AVX2 void reduced_avx2(const int16_t* one, const int16_t* other, uint8_t* out_one, uint8_t* out_other, size_t stride) {
+PENSTOCK_AVX2 bool reduced_avx2(const int16_t* one, const int16_t* other, uint8_t* out_one, uint8_t* out_other, size_t stride) {
   V v[8];
-  load_two(one, other, v);
+  if (!load_two(one, other, v)) return false;
   reduced_pass<kSize, kConstBits - kPass1Bits>(v);
   transpose_8(v);
   reduced_pass<kSize, kConstBits + kPass1Bits + 3>(v);
@@ -219,12 +226,13 @@ PENSTOCK_AVX2 void reduced_avx2(const int16_t* one, const int16_t* other, uint8_
     std::memcpy(out_one + i * stride, &first, kSize);
     std::memcpy(out_other + i * stride, &second, kSize);
   }
+  return true;
 }
 #endif
 
 }  // namespace
 
-void idct_two(const int16_t* one, const int16_t* other, int reduction, uint8_t* out_one, uint8_t* out_other, size_t stride) {
+bool idct_two(const int16_t* one, const int16_t* other, int reduction, uint8_t* out_one, uint8_t* out_other, size_t stride) {
 #if PENSTOCK_X86
   if (has_avx2() && reduction < 8) {
     if (reduction == 1) return full_avx2(one, other, out_one, out_other, stride);
@@ -232,8 +240,11 @@ void idct_two(const int16_t* one, const int16_t* other, int reduction, uint8_t* 
     return reduced_avx2<2>(one, other, out_one, out_other, stride);
   }
 #endif
+  for (int x = 0; x < 8; ++x)
+    if (std::abs(one[x]) > kMost || std::abs(other[x]) > kMost) return false;
   idct_scalar(one, reduction, out_one, stride);
   idct_scalar(other, reduction, out_other, stride);
+  return true;
 }
 
 }  // namespace penstock

@@ -11,7 +11,9 @@
 
 namespace penstock {
 
-// Two row-major dequantised blocks to two squares of 8 / reduction samples.
-void idct_two(const int16_t* one, const int16_t* other, int reduction, uint8_t* out_one, uint8_t* out_other, size_t stride);
+// Two row-major dequantised blocks to two squares of 8 / reduction samples. False, with nothing written, if a value in the
+// first rows is eight times what an 8-bit image can have: there libjpeg-turbo's code for flat columns overflows in a way
+// of its own.
+bool idct_two(const int16_t* one, const int16_t* other, int reduction, uint8_t* out_one, uint8_t* out_other, size_t stride);
 
 }  // namespace penstock

@@ -10,9 +10,6 @@ namespace penstock {
 
 namespace {
 
-// Four times what an 8-bit image can have. Beyond it libjpeg-turbo's vector code overflows in ways of its own.
-constexpr int kMostDc = 8191;
-
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // Position of the next FF that is not followed by 00, from `at` on; data.size() if there is none. Fill bytes count as markers.
@@ -227,14 +224,12 @@ bool TileDecoder::open_block(TileLane& lane) {
   const int c = part_of_block_[lane.block_in_mcu];
   const Part& part = parts_[c];
   lane.in.refill();
-  const bool read = read_dc(lane.in, *part.dc, lane.last_dc[c]);
-  const int64_t dc = static_cast<int64_t>(lane.last_dc[c]) * part.quantizer[0];
-  if (!read || dc > kMostDc || dc < -kMostDc) {
+  if (!read_dc(lane.in, *part.dc, lane.last_dc[c])) {
     damaged_ = true;
     return false;
   }
   lane.block = lane.blocks[lane.block_in_mcu];
-  lane.block[0] = static_cast<int16_t>(dc);
+  lane.block[0] = static_cast<int16_t>(lane.last_dc[c] * part.quantizer[0]);
   lane.quantizer = part.quantizer;
   lane.ac = part.ac;
   lane.k = 0;
@@ -244,7 +239,10 @@ bool TileDecoder::open_block(TileLane& lane) {
 // Goes on from a complete block; false at the end of the last tile, or, with damaged_ set, of a damaged one.
 bool TileDecoder::next_block(TileLane& lane) {
   if (++lane.block_in_mcu < block_count_) return open_block(lane);
-  finish_mcu(lane);
+  if (!finish_mcu(lane)) {
+    damaged_ = true;
+    return false;
+  }
   lane.block_in_mcu = 0;
   if (++lane.column == mcus_across_) {
     lane.column = 0;
@@ -258,7 +256,7 @@ bool TileDecoder::next_block(TileLane& lane) {
   return open_tile(lane);
 }
 
-void TileDecoder::finish_mcu(TileLane& lane) {
+bool TileDecoder::finish_mcu(TileLane& lane) {
   if (window_.holds(lane.row, lane.column)) {
     int block = 0;
     for (int c = 0; c < part_count_; ++c) {
@@ -271,12 +269,13 @@ void TileDecoder::finish_mcu(TileLane& lane) {
       };
       for (int b = 0; b < count; b += 2) {
         const int other = b + 1 < count ? b + 1 : b;
-        idct_two(lane.blocks[block + b], lane.blocks[block + other], part.reduction, place(b), place(other), part.stride);
+        if (!idct_two(lane.blocks[block + b], lane.blocks[block + other], part.reduction, place(b), place(other), part.stride)) return false;
       }
       block += count;
     }
   }
   std::memset(lane.blocks, 0, sizeof(lane.blocks[0]) * block_count_);
+  return true;
 }
 
 namespace {

@@ -65,7 +65,7 @@ class TileDecoder {
   bool open_tile(TileLane& lane);
   bool open_block(TileLane& lane);
   bool next_block(TileLane& lane);
-  void finish_mcu(TileLane& lane);
+  bool finish_mcu(TileLane& lane);
   template <int kCount>
   int run(TileLane* const* lanes);
 

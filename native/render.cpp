@@ -98,10 +98,12 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
   if (!tiles_.decode(source.bytes, header, reduction, x, y, planes)) return false;
   const bool transposed = source.view.turn.transposed;
   Model model = parts == 1 ? Model::kGrey : header.colour() == JpegHeader::Colour::kRgb ? Model::kRgb : Model::kYcc;
-  if (model == Model::kYcc && reduction == 1) {
-    // Full-size chroma is converted first in any case: it costs no more, and spares one rounding.
+  if (model == Model::kYcc) {
+    // Chroma of the same size is converted first in any case: it costs no more, and spares one rounding. So are images
+    // that are only cut: what they show must not depend on where.
     const Grid gx = TileDecoder::grid_x(header, 1, 1), gy = TileDecoder::grid_y(header, 1, 1);
-    if ((gx.subsampling == 1 && gy.subsampling == 1) || overshoot(planes, gx.subsampling, gy.subsampling) > kMostOvershoot) {
+    const bool same_size = gx.subsampling == 1 && gy.subsampling == 1, cut = axis_x_[0].identity && axis_y_[0].identity;
+    if (same_size || (reduction == 1 && (cut || overshoot(planes, gx.subsampling, gy.subsampling) > kMostOvershoot))) {
       convert_planes(planes, gx, gy);
       model = Model::kRgb;
       axis_x_[1] = axis_x_[0];
