@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Column", "Geometry", "Record", "StoredField"]
+__all__ = ["Batch", "Column", "Geometry", "Pair", "Record", "StoredField"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,59 @@ class Geometry:
 
     def __repr__(self) -> str:
         return f"Geometry({len(self)} images of {self.width}x{self.height})"
+
+
+@final
+class Pair(tuple[Any, Any]):  # noqa: SLOT001  a tuple has no room for named slots
+    """A batch of one image field and one label: unpacks as `images, labels`, and knows its sample ids."""
+
+    ids: Any
+
+    def __new__(cls, images: Any, labels: Any, ids: Any) -> Pair:
+        """Join images and labels, and note the samples' ids."""
+        pair = super().__new__(cls, (images, labels))
+        pair.ids = ids
+        return pair
+
+    @property
+    def images(self) -> Any:
+        """The first of the two."""
+        return self[0]
+
+    @property
+    def labels(self) -> Any:
+        """The second of the two."""
+        return self[1]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Pair, (*self, self.ids)
+
+    def __repr__(self) -> str:
+        return f"Pair({_shape(self.images)}, {_shape(self.labels)})"
+
+
+@final
+class Batch(Mapping[str, Any]):
+    """A batch of any fields and labels, by name."""
+
+    def __init__(self, values: dict[str, Any], ids: Any) -> None:
+        self._values = values
+        self.ids = ids
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Batch({', '.join(f'{name} {_shape(value)}' for name, value in self.items())})"
+
+
+def _shape(value: Any) -> str:
+    if hasattr(value, "shape"):
+        return f"{value.dtype} {list(value.shape)}"
+    return f"{type(value).__name__} of {len(value)}"

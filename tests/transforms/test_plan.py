@@ -15,7 +15,12 @@ from penstock.transforms import (
     Resize,
     ToDtype,
 )
-from tests.transforms.sizes import draws_for, geometry_of
+from tests.transforms.sizes import geometry_of
+
+
+def draws_of(ids):
+    return Draws.of(0, 0, ids)
+
 
 WIDTHS = np.array([500, 320, 500], np.int32)
 HEIGHTS = np.array([375, 480, 375], np.int32)
@@ -72,18 +77,18 @@ def test_geometry_depends_on_seed_epoch_and_sample_and_not_on_the_batch():
     ],
 )
 def test_the_output_size_is_known_beforehand(transforms, size):
-    assert Plan(transforms).output_size(WIDTHS, HEIGHTS, draws_for(3)) == size
+    assert Plan(transforms).output_size(WIDTHS, HEIGHTS, draws_of) == size
 
 
 def test_pictures_of_one_size_need_no_crop():
-    assert Plan().output_size(WIDTHS[:1], HEIGHTS[:1], draws_for(1)) == (375, 500)
-    assert Plan(Resize(64)).output_size(WIDTHS[[0, 2]], HEIGHTS[[0, 2]], draws_for(2)) == (64, 85)
-    assert Plan().output_size(WIDTHS[:0], HEIGHTS[:0], draws_for(0)) == (0, 0)
+    assert Plan().output_size(WIDTHS[:1], HEIGHTS[:1], draws_of) == (375, 500)
+    assert Plan(Resize(64)).output_size(WIDTHS[[0, 2]], HEIGHTS[[0, 2]], draws_of) == (64, 85)
+    assert Plan().output_size(WIDTHS[:0], HEIGHTS[:0], draws_of) == (0, 0)
 
 
 def test_pictures_of_several_sizes_are_refused_before_anything_is_read():
     with pytest.raises(UsageError, match="hint: end with a transform that fixes the size"):
-        Plan(Resize(64)).output_size(WIDTHS, HEIGHTS, draws_for(3))
+        Plan(Resize(64)).output_size(WIDTHS, HEIGHTS, draws_of)
 
 
 def test_values_may_stand_before_a_crop_that_cannot_pad():

@@ -31,6 +31,8 @@ from penstock.decode.image import MAX_PIXELS, decode_image, decode_mask
 from penstock.errors import ChecksumError, ImageError, InternalError, PenstockError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from numpy.typing import NDArray
 
     from penstock.types import Column, Geometry
@@ -117,13 +119,18 @@ class BatchDecoder:
         is_mask: bool = False,
         channels_first: bool = True,
         orientations: NDArray[np.uint8] | None = None,
+        leave_out: Collection[int] = (),
     ) -> Decoded:
-        """Decode every sample into its slot of `out`: [n, C, H, W], or [n, H, W, C]; C is 1 for masks, otherwise 3."""
+        """Decode every sample into its slot of `out`: [n, C, H, W], or [n, H, W, C]; C is 1 for masks, otherwise 3.
+
+        Samples to `leave_out`, by position, have no bytes worth decoding; their slots are left alone.
+        """
         if os.getpid() != self._pid:
             raise UsageError("a decoder cannot be used in a child process", hint="make one in the process that uses it")
         job = _Job(encoded, geometry, out, is_mask, channels_first, orientations)
         kinds = _kinds(encoded, is_mask=is_mask)
-        by_pillow = np.flatnonzero(kinds == _native.ABSENT).tolist()
+        by_pillow = [at for at in np.flatnonzero(kinds == _native.ABSENT).tolist() if at not in leave_out]
+        kinds[list(leave_out)] = _native.ABSENT
         found: dict[int, PenstockError] = {}
         offsets, lengths, checksums = encoded.offsets, encoded.lengths, encoded.checksums
         if (raw := np.flatnonzero(kinds == _native.PIXELS)).size:

@@ -11,7 +11,7 @@ exception, because its fill value would be normalised too: that order is refused
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -73,7 +73,10 @@ class Plan:
         return canvas.geometry()
 
     def output_size(
-        self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws
+        self,
+        widths: NDArray[np.int32],
+        heights: NDArray[np.int32],
+        draws_for: Callable[[NDArray[np.intp]], UniformDraws],
     ) -> tuple[int, int]:
         """(height, width) of every output image, given all sizes of a dataset; an error where they would differ."""
         if not len(widths):
@@ -82,7 +85,7 @@ class Plan:
             some = np.zeros(1, np.intp)
         else:  # every size that occurs, once
             some = np.unique(widths.astype(np.int64) << 32 | heights, return_index=True)[1]
-        geometry = self.geometry(widths[some], heights[some], draws.only(some))
+        geometry = self.geometry(widths[some], heights[some], draws_for(some))
         return geometry.height, geometry.width
 
     @property

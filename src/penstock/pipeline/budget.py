@@ -1,0 +1,47 @@
+"""The memory budget: one number of bytes from which the depths of the queues follow.
+
+In flight at any moment are, at most: encoded batches that wait in the queue, one being read, one in each decoding
+call; decoded batches that wait, one in each decoding call, the one that the consumer works on and the one it is about
+to let go of, and those on their way through later steps. Depths are the largest, equal for both queues, for which all
+this fits. More than `MAX_DEPTH` helps nobody: a queue only has to bridge the unevenness of its two sides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from penstock.errors import UsageError
+
+__all__ = ["MAX_DEPTH", "Load", "depth_within"]
+
+MAX_DEPTH = 8
+WITH_CONSUMER = 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a pipeline of reading and decoding carries."""
+
+    encoded_bytes: int  # of a batch, on average
+    decoded_bytes: int  # of a batch, all its fields, values applied
+    calls: int  # decoding calls at a time
+    later: int = 0  # decoded batches held by steps after decoding
+
+    def bytes_at(self, depth: int) -> int:
+        """Memory in flight when both queues have this depth."""
+        encoded = (depth + 1 + self.calls) * self.encoded_bytes
+        return encoded + (depth + self.calls + self.later + WITH_CONSUMER) * self.decoded_bytes
+
+
+def depth_within(memory_bytes: int, load: Load) -> int:
+    """Give the largest depth whose memory fits; an error where not even depth 1 does."""
+    if load.bytes_at(1) > memory_bytes:
+        raise UsageError(
+            "the memory budget is too small for these batches",
+            got=f"{memory_bytes:,} bytes",
+            expected=f"at least {load.bytes_at(1):,}",
+            hint="raise `memory`, or make `batch_size` smaller",
+        )
+    return max(depth for depth in range(1, MAX_DEPTH + 1) if load.bytes_at(depth) <= memory_bytes)

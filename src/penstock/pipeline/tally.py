@@ -1,0 +1,98 @@
+"""The tally of one iteration: how much went through, what was left out and why, and what the stages did meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from penstock.errors import PenstockError
+    from penstock.pipeline.pipeline import Pipeline
+    from penstock.pipeline.statistics import StageStatistics
+
+__all__ = ["LoaderStatistics", "Tally"]
+
+KEPT_ERRORS = 100
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LoaderStatistics:
+    """What the latest iteration has done so far."""
+
+    samples: int
+    """Samples made ready, whether the consumer has taken them yet or not."""
+
+    skipped: dict[str, int]
+    """Samples left out because of an error, by its kind. Empty unless errors are skipped."""
+
+    errors: tuple[PenstockError, ...]
+    """The first hundred of these errors."""
+
+    warned: int
+    """Samples that gave pixels although the decoder warned about their data. Many: look at their source."""
+
+    read_bytes: int
+    """Encoded bytes read."""
+
+    wait_seconds: float
+    """Time the consumer waited for batches. Near the whole time: loading sets the pace. Near 0: training does."""
+
+    stages: tuple[StageStatistics, ...]
+    """What each stage did with its time."""
+
+
+@final
+class Tally:
+    """Counts of one iteration, added to by the threads of its stages."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._samples = 0
+        self._skipped: Counter[str] = Counter()
+        self._errors: list[PenstockError] = []
+        self._warned = 0
+        self._read_bytes = 0
+        self._pipeline: weakref.ref[Pipeline] | None = None
+        self._end: tuple[float, tuple[StageStatistics, ...]] = (0.0, ())
+
+    def read(self, size_bytes: int) -> None:
+        """Count bytes that were read."""
+        with self._lock:
+            self._read_bytes += size_bytes
+
+    def made(self, samples: int, *, warned: int, errors: Mapping[int, PenstockError]) -> None:
+        """Count a batch: its samples, and the errors of those that it lacks."""
+        with self._lock:
+            self._samples += samples
+            self._warned += warned
+            self._skipped.update(type(error).__name__ for error in errors.values())
+            self._errors += list(errors.values())[: KEPT_ERRORS - len(self._errors)]
+
+    def begin(self, pipeline: Pipeline) -> None:
+        """Name the pipeline whose stages are meant. It is not kept alive."""
+        self._pipeline = weakref.ref(pipeline)
+
+    def end(self, pipeline: Pipeline) -> None:
+        """Keep what the stages did; the pipeline is about to go."""
+        self._end = (pipeline.wait_seconds, tuple(pipeline.statistics()))
+
+    def statistics(self) -> LoaderStatistics:
+        """Sum up so far."""
+        pipeline = None if self._pipeline is None else self._pipeline()
+        wait_seconds, stages = self._end if pipeline is None else (pipeline.wait_seconds, tuple(pipeline.statistics()))
+        with self._lock:
+            return LoaderStatistics(
+                samples=self._samples,
+                skipped=dict(self._skipped),
+                errors=tuple(self._errors),
+                warned=self._warned,
+                read_bytes=self._read_bytes,
+                wait_seconds=wait_seconds,
+                stages=stages,
+            )
