@@ -14,3 +14,9 @@ settings.load_profile("penstock")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """If penstock does not stand up at all, or breaks its own plan, say so before anything else does."""
     items.sort(key=lambda item: FIRST.index(item.path.name) if item.path.name in FIRST else len(FIRST))
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes of folders opened in place go into a cache of the test's own, not into the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))

@@ -82,7 +82,8 @@ class PackedIndex:
             raise FormatError("the dataset was replaced by another while it was in use", file=file)
         self.classes = self.manifest.classes
         self.skipped = tuple(
-            Skipped(item["name"], item["outcome"], item["why"]) for item in self.manifest.provenance.get("skipped", ())
+            Skipped(item["name"], item["outcome"], item["why"], is_expected=item.get("is_expected", False))
+            for item in self.manifest.provenance.get("skipped", ())
         )
         self._file = os.path.join(path, self.manifest.index.file)
         with self._open() as parquet:

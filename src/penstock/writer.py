@@ -54,9 +54,9 @@ def claim(folder: str, plan: bytes, *, force: bool) -> Journal:
     if is_whole and not is_begun and not force:
         raise _exists(folder)
     try:
-        os.makedirs(os.path.join(folder, _SHARDS), exist_ok=True)
-        journal = Journal(journal_folder)
+        journal = Journal(journal_folder)  # its folder first: it marks everything beside it as ours
         with _closed_on_error(journal):
+            os.makedirs(os.path.join(folder, _SHARDS), exist_ok=True)
             if force:
                 _clear(folder)
                 journal.begin(plan)

@@ -1,0 +1,74 @@
+"""Packs in forked children and kills them with SIGKILL at every step that touches the disk. Run by test_pack_kill.py.
+
+    python -m tests.killing SOURCE FOLDER
+
+A step is an audit event of the interpreter: opening, renaming, removing, making a file or folder. Child n dies before its n-th
+step. Then another child packs again, to the end, and the result is compared with an uninterrupted pack's. One line per step:
+whether the child was killed, whether the manifest was there already, whether the bytes are the same. Forking from a process that has
+only imported the library keeps a step at a few hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import penstock
+from tests.folders import content
+
+STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
+
+
+def packed(source: str, destination: Path, die_at: int | None) -> bool:
+    """Pack in a child; whether it lived."""
+    child = os.fork()
+    if child == 0:
+        steps = 0
+
+        def count(event: str, arguments: tuple[object, ...]) -> None:
+            nonlocal steps
+            if event in STEPS and str(destination) in str(arguments[0]):
+                steps += 1
+                if steps == die_at:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        try:
+            penstock.pack(source, destination, shard_bytes=9000, workers=2, seed=4)
+        except penstock.errors.UsageError as error:
+            os._exit(0 if "there is a dataset already" in str(error) else 1)
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+        return False
+    if status:
+        raise SystemExit(f"a child failed with status {status}")
+    return True
+
+
+def main(source: str, folder: str) -> None:
+    """Die at every step, resume, compare."""
+    whole = Path(folder) / "whole.pen"
+    packed(source, whole, None)
+    wanted = content(whole)
+    step, lived = 0, False
+    while not lived:
+        step += 1
+        destination = Path(folder) / "killed.pen"
+        lived = packed(source, destination, step)
+        is_published = (destination / "penstock.json").exists()
+        packed(source, destination, None)
+        result = {"step": step, "killed": not lived, "published": is_published, "equal": content(destination) == wanted}
+        print(json.dumps(result))
+        shutil.rmtree(destination)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,44 @@
+"""kill -9 while packing, with real processes: the same command again gives the bytes of an uninterrupted run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from tests import folders
+
+PACK = """
+import sys, penstock
+penstock.pack(sys.argv[1], sys.argv[2], shard_bytes=9000, seed=4,
+              progress=lambda state: print(state.items, flush=True) if len(sys.argv) > 3 else None)
+"""
+
+
+def test_a_pack_killed_before_any_step_that_touches_the_disk_resumes_to_the_same_bytes(tmp_path):
+    source = folders.classes(tmp_path / "photos", 9)
+    command = [sys.executable, "-m", "tests.killing", source, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [result["step"] for result in results if not result["equal"]] == []
+    killed = [result for result in results if result["killed"]]
+    assert len(killed) > 25
+    assert {result["published"] for result in killed} == {
+        False,
+        True,
+    }  # also between the manifest and the last clean-up
+
+
+def test_a_pack_killed_from_outside_again_and_again_resumes_to_the_same_bytes(tmp_path):
+    source = folders.classes(tmp_path / "photos", 24)
+    command = [sys.executable, "-c", PACK, source]
+    subprocess.run([*command, tmp_path / "whole.pen"], check=True)
+    for lines in (1, 6, 9):
+        child = subprocess.Popen([*command, tmp_path / "p.pen", "talk"], stdout=subprocess.PIPE)
+        for _ in range(lines):  # each line is a file dealt with; dying happens somewhere after it
+            child.stdout.readline()
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate()
+    subprocess.run([*command, tmp_path / "p.pen"], check=True)
+    assert folders.content(tmp_path / "p.pen") == folders.content(tmp_path / "whole.pen")
