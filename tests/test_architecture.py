@@ -150,5 +150,11 @@ def test_the_lock_pins_everything_by_hash_and_names_no_host():
     assert text.count(" \\\n    --hash=sha256:") >= len(packages)
     assert not {"torch", "penstock"} & set(packages)
     torch = (ROOT / "requirements" / "torch.txt").read_text()
-    dev = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["dev"]
-    assert next(line for line in dev if line.startswith("torch=")) in torch
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
+    assert next(line for line in wanted if line.startswith("torch=")) in torch
+    for requirement in wanted:
+        name, pin = re.match(r"([\w-]+)(==[\w.]+)?", requirement).groups()
+        assert name == "torch" or re.search(rf"^{name}{pin or '=='}", text, flags=re.MULTILINE | re.IGNORECASE), (
+            f"{requirement} is not in the lock: run 'make lock'"
+        )
