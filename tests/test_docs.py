@@ -1,6 +1,6 @@
 """Every code block of the README and of docs/ runs, in order, page by page, in a folder that holds `photos/`.
 
-A `python` block is executed (all blocks of a page share their names). In a `sh` block each line is a `penstock` command,
+A `python` block is executed (all blocks of a page share their names). In a `sh` block a line is a `penstock` command,
 which is run, or a `make` chore, which must exist. A block that cannot run here is preceded by
 `<!-- not run: the reason -->`. Other blocks (`text`, `json`, …) are for reading. Links between pages lead somewhere.
 """
