@@ -46,8 +46,8 @@ bool HuffmanTable::build(const JpegHeader::HuffmanSpec& spec, bool is_dc) {
       if (length > kLookBits) continue;
       const int size = is_dc ? symbol : symbol & 15;
       const int room = kLookBits - length;
-      Entry* at = &look[static_cast<size_t>(code) << room];
       if (code >= 1 << length) return false;
+      Entry* at = &look[static_cast<size_t>(code) << room];
       const int run = is_dc ? 0 : symbol >> 4;
       if (size == 0) {
         const uint8_t skip = is_dc || run == 15 ? static_cast<uint8_t>(run) : kEndOfBlock;

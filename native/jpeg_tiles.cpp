@@ -100,7 +100,7 @@ bool TileDecoder::takes(const JpegHeader& header) {
 
 int TileDecoder::component_reduction(const JpegHeader& header, int c, int reduction) {
   if (c == 0) return reduction;
-  return std::max(1, reduction / std::max<int>(header.components[0].h, header.components[0].v));
+  return std::max(1, reduction / std::min<int>(header.components[0].h, header.components[0].v));
 }
 
 Grid TileDecoder::grid_x(const JpegHeader& header, int c, int reduction) {

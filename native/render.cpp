@@ -12,7 +12,7 @@ namespace {
 
 // How much smaller than the source the output must be, per step of reduction, before reduced decoding is used. Measured
 // against Pillow's full decode, see docs/design: from here on the difference stays below what JPEG itself leaves.
-constexpr double kReductionMargin = 2.0;
+constexpr double kReductionMargin = 4.0;
 
 // Colours that lie this far outside 0 … 255 on average are converted before resampling, see chroma.hpp.
 constexpr double kMostOvershoot = 0.1;
@@ -99,11 +99,14 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
   const bool transposed = source.view.turn.transposed;
   Model model = parts == 1 ? Model::kGrey : header.colour() == JpegHeader::Colour::kRgb ? Model::kRgb : Model::kYcc;
   if (model == Model::kYcc) {
+    const Grid gx = TileDecoder::grid_x(header, 1, reduction), gy = TileDecoder::grid_y(header, 1, reduction);
+    const int factor_x = gx.subsampling * gx.reduction / reduction, factor_y = gy.subsampling * gy.reduction / reduction;
     // Chroma of the same size is converted first in any case: it costs no more, and spares one rounding. So are images
     // that are only cut: what they show must not depend on where.
-    const Grid gx = TileDecoder::grid_x(header, 1, 1), gy = TileDecoder::grid_y(header, 1, 1);
     const bool same_size = gx.subsampling == 1 && gy.subsampling == 1, cut = axis_x_[0].identity && axis_y_[0].identity;
-    if (same_size || (reduction == 1 && (cut || overshoot(planes, gx.subsampling, gy.subsampling) > kMostOvershoot))) {
+    const bool clipped = !same_size && !cut && overshoot(planes, factor_x, factor_y) > kMostOvershoot / reduction;
+    if (clipped && reduction > 1) return render_tiles(source, header, shape, 1, out);
+    if (same_size || cut || clipped) {
       convert_planes(planes, gx, gy);
       model = Model::kRgb;
       axis_x_[1] = axis_x_[0];
