@@ -139,7 +139,7 @@ class Loader:
         self.dataset = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
         self.batch_size = batch_size
         self._count = batch_count(len(self.dataset), batch_size, drop_last=drop_last)
-        self._plan = Plan(transforms)
+        self._plan = transforms if isinstance(transforms, Plan) else Plan(transforms)
         self._shuffle, self._seed, self._drop_last = shuffle, seed, drop_last
         self._skips = on_error == "skip"
         self._channels_first, self._orients = channels_first, exif_orientation
@@ -281,6 +281,16 @@ class Loader:
         return (
             f"Loader({self.dataset!r}, {self._count} batches of {self.batch_size}, depth {self._depth}, {self._plan!r})"
         )
+
+    @property
+    def epoch(self) -> int:
+        """Which epoch the next iteration is."""
+        return self._next_epoch
+
+    @property
+    def kinds(self) -> dict[str, Literal["image", "mask"]]:
+        """The binary fields of a batch, and what they are."""
+        return {name: "mask" if name in self._masks else "image" for name in self._columns}
 
     @property
     def plan(self) -> Plan:

@@ -1,0 +1,348 @@
+"""penstock for PyTorch: the only library module that imports torch.
+
+`Loader` is `penstock.Loader` with tensors: the same samples, order and pixels. With `device` a thread of its own moves
+batches there ahead of their use, as uint8, and applies dtype and normalisation there; a CPU device goes through the
+same code. Transforms that are not ours run last, in the consumer's thread.
+
+`Dataset` is for a stock `torch.utils.data.DataLoader`: each worker process decodes in its own thread, whatever way it
+was started. A `Loader` is faster: it needs no processes, no collation and no copies between them.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+import torch
+
+from penstock import loader
+from penstock.dataset import Dataset as StoredDataset
+from penstock.dataset import open_dataset
+from penstock.errors import UsageError
+from penstock.loader import Delivery, LoaderStatistics, Tuning
+from penstock.order.mix import mix_key
+from penstock.transforms import Normalize, Plan, ToDtype
+from penstock.transforms.torchvision import Foreign
+from penstock.types import Batch, Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Dataset", "Loader"]
+
+MIXING = -1  # takes the place of a sample id in the randomness of transforms that mix a batch
+
+
+@final
+class Loader:
+    """Batches of tensors: `for images, labels in loader`. The arguments of `penstock.Loader`, and where tensors live.
+
+    `pin_memory` makes batches in page-locked memory (default: when `device` is a GPU); `device` moves them there ahead
+    of use. `memory_format=torch.channels_last` lays images out as [B, H, W, C] under a [B, C, H, W] tensor.
+    """
+
+    def __init__(
+        self,
+        dataset: StoredDataset | str | os.PathLike[str],
+        *,
+        batch_size: int,
+        transforms: Any = (),
+        fields: Sequence[str] | None = None,
+        shuffle: Literal["full", False] = "full",
+        seed: int = 0,
+        drop_last: bool = False,
+        threads: int | None = None,
+        memory: int | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        exif_orientation: bool = False,
+        pin_memory: bool | None = None,
+        device: torch.device | str | None = None,
+        memory_format: torch.memory_format = torch.contiguous_format,
+        tuning: Tuning | None = None,
+    ) -> None:
+        if memory_format not in {torch.contiguous_format, torch.channels_last}:
+            raise UsageError("memory_format", got=memory_format, expected="contiguous_format or channels_last")
+        target = None if device is None else torch.device(device)
+        is_pinned = (target is not None and target.type == "cuda") if pin_memory is None else pin_memory
+        if is_pinned and not torch.cuda.is_available():
+            raise UsageError("page-locked memory needs a GPU", got="pin_memory=True", hint="leave pin_memory out")
+        plan = Plan(transforms)
+        in_torch = target is not None or plan.values.dtype == "bfloat16"  # otherwise the decoding threads do it
+        self._seed = seed
+        self._tensors = _Tensors(plan, in_torch=in_torch)
+        self._transfer = None if target is None else _Transfer(target, self._tensors)
+        self._loader = loader.Loader(
+            dataset,
+            batch_size=batch_size,
+            transforms=plan,
+            fields=fields,
+            shuffle=shuffle,
+            seed=seed,
+            drop_last=drop_last,
+            threads=threads,
+            memory=memory,
+            on_error=on_error,
+            channels_first=memory_format == torch.contiguous_format,
+            exif_orientation=exif_orientation,
+            tuning=tuning,
+            delivery=Delivery(
+                allocate=_pinned if is_pinned else None,
+                finish=self._transfer,
+                applies_values=in_torch,
+                runs_rest=True,
+            ),
+        )
+        self._tensors.lay_out(self._loader.kinds, channels_first=memory_format == torch.contiguous_format)
+
+    def __len__(self) -> int:
+        """Count the batches of an epoch."""
+        return len(self._loader)
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch = self._loader.epoch
+        make = self._tensors.make if self._transfer is None else self._transfer.take
+        # `map` lets go of each batch as it hands it on, so that its memory can be used again when the consumer drops it.
+        return map(partial(self._tensors.rest, seed=self._seed, epoch=epoch), map(make, self._loader))
+
+    @property
+    def dataset(self) -> StoredDataset:
+        """What is loaded."""
+        return self._loader.dataset
+
+    @property
+    def batch_size(self) -> int:
+        """The samples of a full batch."""
+        return self._loader.batch_size
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the next iteration is."""
+        self._loader.set_epoch(epoch)
+
+    def statistics(self) -> LoaderStatistics:
+        """Tell what the latest iteration has done so far."""
+        return self._loader.statistics()
+
+    def close(self) -> None:
+        """End iterations under way and the decoding threads."""
+        self._loader.close()
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"torch.{self._loader!r}"
+
+
+@final
+class Dataset(torch.utils.data.Dataset[Any]):
+    """Samples by number for a stock DataLoader: (image, label), or a dict of fields and labels.
+
+    Works under any start method: nothing is opened and no thread started until a process asks for its first sample.
+    `set_epoch` reaches workers that are running already. Batches are fetched whole (`__getitems__`).
+    """
+
+    def __init__(
+        self,
+        dataset: StoredDataset | str | os.PathLike[str],
+        *,
+        transforms: Any = (),
+        fields: Sequence[str] | None = None,
+        seed: int = 0,
+        exif_orientation: bool = False,
+        tuning: Tuning | None = None,
+    ) -> None:
+        self.dataset = dataset if isinstance(dataset, StoredDataset) else open_dataset(dataset)
+        self._seed = seed
+        self._options = {"fields": fields, "seed": seed, "exif_orientation": exif_orientation, "tuning": tuning}
+        self._plan = Plan(transforms)
+        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
+        self._own: tuple[int, loader.Loader, _Tensors] | None = None
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, number: int) -> Any:
+        count = len(self)
+        if not -count <= number < count:
+            raise IndexError(f"sample {number} of {count}")
+        return self.__getitems__([int(number) % count])[0]
+
+    def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
+        """Give several samples; DataLoader asks for a batch's at once."""
+        inner, tensors = self._for_this_process()
+        epoch = int(self._epoch[0])
+        batch = tensors.rest(tensors.make(inner.load(numbers, epoch=epoch)), seed=self._seed, epoch=epoch)
+        if isinstance(batch, Pair):
+            return list(zip(batch.images, batch.labels, strict=True))
+        return [{name: values[i] for name, values in batch.items()} for i in range(len(numbers))]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch the augmentation is drawn for."""
+        self._epoch[0] = epoch
+
+    def _for_this_process(self) -> tuple[loader.Loader, _Tensors]:
+        """Make the decoder at the first call in a process; one that was inherited by a fork is left alone."""
+        if self._own is None or self._own[0] != os.getpid():
+            in_torch = self._plan.values.dtype == "bfloat16"
+            inner = loader.Loader(
+                self.dataset,
+                batch_size=1,
+                transforms=self._plan,
+                threads=0,
+                delivery=Delivery(applies_values=in_torch, runs_rest=True),
+                **self._options,
+            )
+            tensors = _Tensors(self._plan, in_torch=in_torch)
+            tensors.lay_out(inner.kinds, channels_first=True)
+            self._own = (os.getpid(), inner, tensors)
+        return self._own[1:]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_own": None}
+
+
+@final
+class _Tensors:
+    """Turns batches of arrays into tensors, and does to them what is left to do."""
+
+    def __init__(self, plan: Plan, *, in_torch: bool) -> None:
+        self._plan = plan
+        self._in_torch = in_torch
+        self._kinds: dict[str, str] = {}
+        self._channels_first = True
+
+    def lay_out(self, kinds: dict[str, Any], *, channels_first: bool) -> None:
+        """Learn what the fields are."""
+        self._kinds = {"images": "image", **kinds}
+        self._channels_first = channels_first
+
+    def make(self, batch: Any) -> Any:
+        """Arrays to tensors, without copies; then values, where they are ours to do."""
+        return self.valued(_mapped(batch, self._tensor))
+
+    def _tensor(self, name: str, value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value  # a list: labels that are not numbers
+        tensor = torch.from_numpy(value)
+        return tensor.permute(0, 3, 1, 2) if name in self._kinds and not self._channels_first else tensor
+
+    def valued(self, batch: Any) -> Any:
+        """Apply dtype and normalisation, on whatever device the batch is."""
+        values = self._plan.values
+        if not self._in_torch:
+            return batch
+
+        def change(name: str, value: Any) -> Any:
+            kind = self._kinds.get(name)
+            if kind == "mask":
+                return value.to(getattr(torch, values.mask_dtype))
+            if kind != "image" or not values.changes_images:
+                return value
+            dtype = getattr(torch, values.dtype)
+            wide = dtype if dtype == torch.float64 else torch.float32
+            numbers = (torch.tensor(one, dtype=wide, device=value.device) for one in (values.factors, values.shifts))
+            factors, shifts = (one.reshape(1, -1, 1, 1) for one in numbers)
+            return value.to(wide).mul_(factors).add_(shifts).to(dtype)
+
+        return _mapped(batch, change)
+
+    def rest(self, batch: Any, *, seed: int, epoch: int) -> Any:
+        """Run the transforms that are not ours, each in the manner that it needs."""
+        for transform in self._plan.rest:
+            if isinstance(transform, Foreign) and transform.needs_labels:
+                batch = self._mixed(transform, batch, mix_key(seed, epoch, int(batch.ids[0]), MIXING))
+                continue
+            keys = [mix_key(seed, epoch, number) for number in batch.ids.tolist()]
+            batch = _mapped(batch, partial(self._one, transform, keys))
+        return batch
+
+    def _one(self, transform: Foreign | ToDtype | Normalize, keys: list[int], name: str, value: Any) -> Any:
+        if self._kinds.get(name) != "image":
+            return value
+        if isinstance(transform, ToDtype):
+            return _to_dtype(value, transform)
+        if isinstance(transform, Normalize):
+            mean, std = (
+                torch.tensor(one, device=value.device).reshape(1, -1, 1, 1) for one in (transform.mean, transform.std)
+            )
+            if not value.is_floating_point():
+                raise UsageError("Normalize: the batch is not of floats", got=value.dtype, hint="put ToDtype before it")
+            return value.sub(mean.to(value.dtype)).div_(std.to(value.dtype))
+        if transform.runs_on_batch or not len(value):
+            return transform.transform(value)
+        with torch.random.fork_rng(devices=[]):
+            return torch.stack([_seeded(transform.transform, key, one) for key, one in zip(keys, value, strict=True)])
+
+    @staticmethod
+    def _mixed(transform: Foreign, batch: Any, key: int) -> Pair:
+        if not isinstance(batch, Pair):
+            raise UsageError(f"{transform.name} mixes images and labels", hint="choose one image field and one label")
+        with torch.random.fork_rng(devices=[]):
+            images, labels = _seeded(transform.transform, key, batch.images, batch.labels)
+        return Pair(images, labels, batch.ids)
+
+
+@final
+class _Transfer:
+    """Moves batches to a device ahead of their use: called by a thread of the pipeline, taken over by the consumer."""
+
+    def __init__(self, device: torch.device, tensors: _Tensors) -> None:
+        self._device = device
+        self._tensors = tensors
+        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+
+    def __call__(self, batch: Any) -> Any:
+        """Copy and apply values, on a stream of our own, and wait until it is done: then the source may be recycled."""
+        with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
+            plain = _mapped(batch, self._tensors._tensor)  # noqa: SLF001  of this file
+            moved = self._tensors.valued(_mapped(plain, lambda _, value: self._moved(value)))
+        if self._stream is not None:
+            self._stream.synchronize()
+        return moved
+
+    def _moved(self, value: Any) -> Any:
+        return value.to(self._device, non_blocking=True) if isinstance(value, torch.Tensor) else value
+
+    def take(self, batch: Any) -> Any:
+        """Tell the allocator that the consumer's stream uses the batch, so that it is not reused too early."""
+        if self._stream is not None:
+            stream = torch.cuda.current_stream(self._device)
+            _mapped(batch, lambda _, value: value.record_stream(stream) if isinstance(value, torch.Tensor) else None)
+        return batch
+
+
+def _mapped(batch: Any, change: Callable[[str, Any], Any]) -> Any:
+    """Change every part of a batch."""
+    if isinstance(batch, Pair):
+        return Pair(change("images", batch.images), change("labels", batch.labels), batch.ids)
+    return Batch({name: change(name, value) for name, value in batch.items()}, batch.ids)
+
+
+def _seeded(function: Callable[..., Any], key: int, *inputs: Any) -> Any:
+    """Call a transform with torch's random numbers keyed by name. Only the CPU's generator: others are not touched."""
+    torch.default_generator.manual_seed(key % 2**63)
+    return function(*inputs)
+
+
+def _to_dtype(images: torch.Tensor, transform: ToDtype) -> torch.Tensor:
+    name = transform.dtype_name("image")
+    dtype = images.dtype if name is None else getattr(torch, name)
+    if transform.scale and images.dtype == torch.uint8 and dtype.is_floating_point:
+        return images.to(dtype).div_(255)
+    if transform.scale and images.is_floating_point() != dtype.is_floating_point:
+        raise UsageError("ToDtype: scale=True goes from uint8 to floats", got=f"{images.dtype} to {dtype}")
+    return images.to(dtype)
+
+
+def _pinned(size_bytes: int) -> NDArray[np.uint8]:
+    """Allocate page-locked memory; the array keeps the tensor whose memory it is."""
+    block: NDArray[np.uint8] = torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True).numpy()
+    return block
