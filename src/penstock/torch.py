@@ -106,7 +106,7 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         epoch = self._loader.epoch
         make = self._tensors.make if self._transfer is None else self._transfer.take
-        # `map` lets go of each batch as it hands it on, so that its memory can be used again when the consumer drops it.
+        # `map` lets go of each batch as it hands it on: when the consumer drops it, its memory can be used again.
         return map(partial(self._tensors.rest, seed=self._seed, epoch=epoch), map(make, self._loader))
 
     @property
@@ -161,9 +161,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
     ) -> None:
         self.dataset = dataset if isinstance(dataset, StoredDataset) else open_dataset(dataset)
         self._seed = seed
-        self._options = {"fields": fields, "seed": seed, "exif_orientation": exif_orientation, "tuning": tuning}
+        self._fields, self._orients, self._tuning = fields, exif_orientation, tuning
         self._plan = Plan(transforms)
-        self._epoch = torch.zeros(1, dtype=torch.int64).share_memory_()
+        self._epoch: torch.Tensor = torch.zeros(1, dtype=torch.int64)
+        self._epoch.share_memory_()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         self._own: tuple[int, loader.Loader, _Tensors] | None = None
 
     def __len__(self) -> int:
@@ -198,7 +199,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 transforms=self._plan,
                 threads=0,
                 delivery=Delivery(applies_values=in_torch, runs_rest=True),
-                **self._options,
+                fields=self._fields,
+                seed=self._seed,
+                exif_orientation=self._orients,
+                tuning=self._tuning,
             )
             tensors = _Tensors(self._plan, in_torch=in_torch)
             tensors.lay_out(inner.kinds, channels_first=True)
@@ -248,8 +252,7 @@ class _Tensors:
                 return value
             dtype = getattr(torch, values.dtype)
             wide = dtype if dtype == torch.float64 else torch.float32
-            numbers = (torch.tensor(one, dtype=wide, device=value.device) for one in (values.factors, values.shifts))
-            factors, shifts = (one.reshape(1, -1, 1, 1) for one in numbers)
+            factors, shifts = (_per_channel(numbers, wide, value) for numbers in (values.factors, values.shifts))
             return value.to(wide).mul_(factors).add_(shifts).to(dtype)
 
         return _mapped(batch, change)
@@ -270,12 +273,10 @@ class _Tensors:
         if isinstance(transform, ToDtype):
             return _to_dtype(value, transform)
         if isinstance(transform, Normalize):
-            mean, std = (
-                torch.tensor(one, device=value.device).reshape(1, -1, 1, 1) for one in (transform.mean, transform.std)
-            )
             if not value.is_floating_point():
                 raise UsageError("Normalize: the batch is not of floats", got=value.dtype, hint="put ToDtype before it")
-            return value.sub(mean.to(value.dtype)).div_(std.to(value.dtype))
+            mean, std = (_per_channel(numbers, value.dtype, value) for numbers in (transform.mean, transform.std))
+            return value.sub(mean).div_(std)
         if transform.runs_on_batch or not len(value):
             return transform.transform(value)
         with torch.random.fork_rng(devices=[]):
@@ -297,7 +298,9 @@ class _Transfer:
     def __init__(self, device: torch.device, tensors: _Tensors) -> None:
         self._device = device
         self._tensors = tensors
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self._stream: torch.cuda.Stream | None = None
+        if device.type == "cuda":
+            self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
     def __call__(self, batch: Any) -> Any:
         """Copy and apply values, on a stream of our own, and wait until it is done: then the source may be recycled."""
@@ -330,6 +333,10 @@ def _seeded(function: Callable[..., Any], key: int, *inputs: Any) -> Any:
     """Call a transform with torch's random numbers keyed by name. Only the CPU's generator: others are not touched."""
     torch.default_generator.manual_seed(key % 2**63)
     return function(*inputs)
+
+
+def _per_channel(numbers: Sequence[float], dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=dtype, device=like.device).reshape(1, -1, 1, 1)
 
 
 def _to_dtype(images: torch.Tensor, transform: ToDtype) -> torch.Tensor:
