@@ -66,10 +66,11 @@ class MeteredNative:
 
 def metered_pool(meter: Meter) -> type:
     """Make a Pool whose decode_batch is metered."""
+    pool = _native.Pool
 
     class MeteredPool:
         def __init__(self, threads: int) -> None:
-            self._pool = _native.Pool(threads)
+            self._pool = pool(threads)
             self.decode_batch = meter.around(self._pool.decode_batch)
 
         def __getattr__(self, name: str) -> Any:
