@@ -2,7 +2,7 @@
 
     python benchmarks/interpreter.py PHOTOS.pen --out benchmarks/results/interpreter.json
 
-A whole epoch is loaded with the lock's holders counted: the processor time of every Python thread of the process (the
+Whole epochs are loaded with the lock's holders counted: the processor time of every Python thread of the process (the
 consumer and the loader's own), less what those threads spent inside the native calls that release the lock (reading,
 decoding). The native pool's threads never touch the interpreter and are not Python threads. What is left is an upper
 bound of the time the lock was held: waiting for the lock takes no processor time, and the part of it that the system
@@ -19,10 +19,10 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from penstock.loader import Loader
-
 from penstock import _native
 from penstock.bench.machine import describe, versions
+from penstock.loader import Loader
+from penstock.pipeline.worker import Worker
 from penstock.storage import local
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop
 
@@ -79,40 +79,48 @@ def metered_pool(meter: Meter) -> type:
     return MeteredPool
 
 
-def python_seconds() -> float:
-    """Sum the processor time of all threads that Python knows."""
-    total = 0.0
-    for thread in threading.enumerate():
-        if thread.native_id is not None:
-            stat = Path(f"/proc/self/task/{thread.native_id}/schedstat").read_text()
-            total += int(stat.split()[0]) / 1e9  # nanoseconds on a processor
-    return total
+def count_workers(ended: list[float]) -> None:
+    """Have every thread of the loader leave its processor time here when it ends."""
+    run = Worker.run
+
+    def counted(worker: Worker) -> None:
+        try:
+            run(worker)
+        finally:
+            ended.append(time.thread_time())
+
+    Worker.run = counted  # type: ignore[method-assign]
 
 
 def main() -> None:
-    """Measure some epochs."""
+    """Measure some rounds of some epochs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("packed")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--batch-size", type=int, default=256)
     args = parser.parse_args()
     machine = describe()
     meter = Meter()
     local._native = MeteredNative(meter)  # type: ignore[assignment]  # noqa: SLF001  where reads enter the native module
     _native.Pool = metered_pool(meter)  # type: ignore[misc,assignment]
-    rounds = []
+    ended: list[float] = []
+    count_workers(ended)
     transforms = [RandomResizedCrop(224), RandomHorizontalFlip()]
-    with Loader(args.packed, batch_size=args.batch_size, transforms=transforms, threads=2) as loader:
-        for epoch in range(args.epochs + 1):
+    rounds = []
+    for _ in range(args.rounds):
+        loader = Loader(args.packed, batch_size=args.batch_size, transforms=transforms, threads=2)
+        ended.clear()
+        before, native, samples = time.thread_time(), meter.seconds, 0
+        for epoch in range(args.epochs):
             loader.set_epoch(epoch)
-            batches = iter(loader)
-            next(batches)  # threads are running from here on
-            samples, python, native = 0, python_seconds(), meter.seconds
-            for images, _ in batches:
+            for images, _ in loader:
                 samples += len(images)
-                held = python_seconds() - python - (meter.seconds - native)
-            rounds.append({"samples": samples, "held_microseconds_per_image": held / samples * 1e6})
+        loader.close()  # its threads have ended from here on
+        assert ended, "the loader has no threads of its own: count what it has now"
+        held = time.thread_time() - before + sum(ended) - (meter.seconds - native)
+        rounds.append({"samples": samples, "threads": len(ended), "held_microseconds_per_image": held / samples * 1e6})
     result = {
         "format": 1,
         "kind": "interpreter",
@@ -120,8 +128,9 @@ def main() -> None:
         "versions": versions(("penstock", "numpy")),
         "batch_size": args.batch_size,
         "native_calls": meter.calls,
-        "epochs": rounds[1:],  # the first one finds caches cold
-        "held_microseconds_per_image": median(one["held_microseconds_per_image"] for one in rounds[1:]),
+        "epochs": args.epochs,
+        "rounds": rounds,
+        "held_microseconds_per_image": median(one["held_microseconds_per_image"] for one in rounds),
     }
     args.out.write_text(json.dumps(result, indent=1) + "\n")
 
