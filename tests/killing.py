@@ -2,10 +2,10 @@
 
     python -m tests.killing SOURCE FOLDER
 
-A step is an audit event of the interpreter: opening, renaming, removing, making a file or folder. Child n dies before its n-th
-step. Then another child packs again, to the end, and the result is compared with an uninterrupted pack's. One line per step:
-whether the child was killed, whether the manifest was there already, whether the bytes are the same. Forking from a process that has
-only imported the library keeps a step at a few hundredths of a second.
+A step is an audit event of the interpreter: opening, renaming, removing, making a file or folder. Child n dies before
+its n-th step. Then another child packs again, to the end, and the result is compared with an uninterrupted pack's.
+One line per step: whether the child was killed, whether the manifest was there already, whether the bytes are the
+same. Forking from a process that has only imported the library keeps a step at a few hundredths of a second.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import shutil
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 import penstock
@@ -37,14 +38,16 @@ def packed(source: str, destination: Path, die_at: int | None) -> bool:
                     os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(count)
+        code = 1
         try:
             penstock.pack(source, destination, shard_bytes=9000, workers=2, seed=4)
+            code = 0
         except penstock.errors.UsageError as error:
-            os._exit(0 if "there is a dataset already" in str(error) else 1)
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-            os._exit(1)
-        os._exit(0)
+            code = 0 if "there is a dataset already" in str(error) else 1
+        finally:  # a forked child must not return into its parent's code
+            if code:
+                traceback.print_exc()
+            os._exit(code)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
         return False
@@ -66,7 +69,7 @@ def main(source: str, folder: str) -> None:
         is_published = (destination / "penstock.json").exists()
         packed(source, destination, None)
         result = {"step": step, "killed": not lived, "published": is_published, "equal": content(destination) == wanted}
-        print(json.dumps(result))
+        sys.stdout.write(json.dumps(result) + "\n")
         shutil.rmtree(destination)
 
 

@@ -34,9 +34,8 @@ _FILE_COLUMNS = ("file", "filename", "image", "path", "name")
 
 def from_labels_csv(listing: Listing, path: str) -> Source:
     """Join the images of a folder with the rows of a CSV file."""
-    table = _read(path)
-    which = next((name for name in _FILE_COLUMNS if name in table.column_names), table.column_names[0])
-    named = [str(name) for name in table.column(which).to_pylist()]
+    table, which = _read(path)
+    named = table.column(which).to_pylist()
     rows = _match(named, listing, path)
     found = [file for file, row in zip(listing.files, rows, strict=True) if row is not None]
     if not found:
@@ -50,9 +49,16 @@ def from_labels_csv(listing: Listing, path: str) -> Source:
     return Source("labels_csv", fields, keys, labels, classes, (*listing.skipped, *unlabelled))
 
 
-def _read(path: str) -> pa.Table:
+def _read(path: str) -> tuple[pa.Table, str]:
+    """Read the table, and find the column that names the images: text, however much it looks like numbers."""
+    # Only an empty value is missing: pyarrow's list of such words would turn a class "NA" into none.
+    rules = {"null_values": [""], "strings_can_be_null": True}
     try:
-        table = pyarrow.csv.read_csv(path)
+        with pyarrow.csv.open_csv(path) as reader:
+            names = reader.schema.names
+        which = next((name for name in _FILE_COLUMNS if name in names), names[0])
+        options = pyarrow.csv.ConvertOptions(column_types={which: pa.string()}, **rules)
+        table = pyarrow.csv.read_csv(path, convert_options=options)
     except OSError as error:
         raise storage_error(error, path) from error
     except pa.ArrowInvalid as error:
@@ -64,7 +70,9 @@ def _read(path: str) -> pa.Table:
         raise SourceError(
             "the labels have one column", file=shown(path), expected="a file column and labels", hint=hint
         )
-    return table
+    if table.column(which).null_count:
+        raise SourceError(f"{table.column(which).null_count} rows name no image", file=shown(path))
+    return table, which
 
 
 def _match(named: list[str], listing: Listing, path: str) -> list[int | None]:

@@ -1,0 +1,108 @@
+"""The command: data on stdout, talk on stderr, codes that scripts can rely on."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from penstock.cli import VERBS, main
+from tests import folders
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def packed(tmp_path):
+    source = folders.classes(tmp_path / "photos")
+    folders.write(source, {"c0/notes.txt": b"", "c1/bad.jpg": b"no"})
+    run("pack", source, tmp_path / "p.pen", "--on-error", "skip", "--shard-size", "12kB")
+    return tmp_path / "p.pen"
+
+
+def test_packing_reports_what_was_done_and_what_was_left_out(tmp_path):
+    source = folders.classes(tmp_path / "photos")
+    folders.write(source, {"c0/notes.txt": b"", "c1/bad.jpg": b"no"})
+    shown = run("pack", source, tmp_path / "p.pen", "--on-error", "skip").stdout
+    assert "12 samples in 1 shards" in shown
+    assert "12 tiled" in shown
+    assert "c1/bad.jpg: not an image: it begins 6e 6f" in shown
+    again = run("pack", source, tmp_path / "q.pen", "--on-error", "skip", "--json", "--in-order").stdout
+    report = json.loads(again)
+    assert (report["samples"], len(report["skipped"])) == (12, 2)
+
+
+def test_errors_go_to_stderr_with_a_code(tmp_path, packed):
+    source = packed.with_name("photos")
+    refused = run("pack", source, packed, code=2)
+    assert refused.stdout == ""
+    assert "there is a dataset already" in refused.stderr
+    assert "hint: choose another destination, or replace it with --force" in refused.stderr
+    bad = run("pack", source, tmp_path / "q.pen", code=1)
+    assert "c1/bad.jpg" in bad.stderr
+    assert "usage" in run("pack", "x", "y", "--shard-size", "big", code=2).stderr.lower()
+    run("info", tmp_path / "nowhere", code=2)
+
+
+def test_info_adds_up_to_what_is_on_disk(packed):
+    found = json.loads(run("info", packed, "--json").stdout)
+    sizes = found["bytes"]
+    on_disk = sum(len(data) for name, data in folders.content(packed).items() if name != "penstock.json")
+    assert sizes["total"] == sizes["payload"] + sizes["tar_and_labels"] + sizes["index"] == on_disk
+    assert found["payload_change_bytes"] == sizes["payload"] - sizes["source"]
+    assert (found["samples"], found["classes"], found["left_out"]) == (12, 3, 2)
+    assert found["fields"]["image"]["formats"] == {"jpeg": 12}
+    shown = run("info", packed).stdout
+    assert "12 samples" in shown
+    assert "rewriting" in shown
+
+
+def test_info_knows_an_untouched_folder(packed):
+    found = json.loads(run("info", packed.with_name("photos"), "--json").stdout)
+    assert found["fields"]["image"]["formats"] == {"jpeg": 12, "unknown": 1}
+    assert "bytes" not in found
+    assert "1 files that are no samples" in run("info", packed.with_name("photos")).stdout
+
+
+def test_verify_ends_with_code_1_and_the_damaged_samples(packed):
+    assert "sound" in run("verify", packed).stdout
+    shard = packed / "shards" / "000000.tar"
+    data = bytearray(shard.read_bytes())
+    data[800] ^= 1
+    shard.write_bytes(data)
+    report = json.loads(run("verify", packed, "--json", code=1).stdout)
+    assert len(report["damaged_samples"]) == 1
+    assert report["damaged_samples"][0] in run("verify", packed, code=1).stdout
+
+
+def test_export_gives_the_files_back(packed, tmp_path):
+    assert "12 files" in run("export", packed, tmp_path / "back").stdout
+    assert min(folders.content(tmp_path / "back")) == "c0/000.JPEG"
+    run("export", packed, tmp_path / "back", code=2)
+    assert json.loads(run("export", packed, tmp_path / "back", "--force", "--json").stdout)["files"] == 12
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself(verb):
+    shown = run(verb, "--help").stdout
+    assert shown.startswith(f"Usage: main {verb}")
+    assert "--json" in shown
+
+
+def test_the_command_starts_without_loading_what_a_verb_needs_not():
+    code = (
+        "import sys; sys.argv = ['penstock', '--help']\n"
+        "from penstock.cli import main\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "sys.exit(any(name in sys.modules for name in ('torch', 'matplotlib', 'rich.progress')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_an_unknown_verb_is_refused():
+    assert "No such command" in run("frobnicate", code=2).stderr

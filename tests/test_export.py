@@ -1,0 +1,117 @@
+"""Exporting: the files come back, by name and by pixel."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import penstock
+from penstock.errors import ChecksumError, FormatError, UsageError
+from penstock.shard.checks import sha256
+from penstock.shard.index import encode_index
+from tests import folders, images
+
+NAMES = {
+    "a/1.JPEG": folders.jpeg(1),
+    "a/1.png": folders.png(2),
+    "a/two.dots.jpg": folders.jpeg(3),
+    "a/sub/__x__.jpeg": folders.jpeg(4),
+    "__b__/ü 100%.jpg": folders.jpeg(5),
+    "b/" + "n" * 200 + ".jpg": folders.jpeg(6),
+    os.fsdecode(b"b/caf\xe9.jpg"): folders.jpeg(7),
+    "b/line\nfeed.jpg": folders.jpeg(8),
+}
+
+
+def test_every_file_comes_back_under_its_name_with_its_pixels(tmp_path):
+    source = folders.write(tmp_path / "photos", NAMES)
+    penstock.pack(source, tmp_path / "p.pen")
+    report = penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    back = folders.content(tmp_path / "back")
+    assert sorted(back) == sorted(NAMES)
+    assert (report.files, report.bytes) == (len(NAMES), sum(len(data) for data in back.values()))
+    for name, data in NAMES.items():
+        assert np.array_equal(images.rgb(back[name]), images.rgb(data)), name
+
+
+def test_untouched_bytes_come_back_exactly(tmp_path):
+    source = folders.write(tmp_path / "photos", NAMES)
+    penstock.pack(source, tmp_path / "p.pen", keep_bytes=True)
+    penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    assert folders.content(tmp_path / "back") == NAMES
+    penstock.export(source, tmp_path / "copy")  # a folder opened in place is a dataset like any other
+    assert folders.content(tmp_path / "copy") == NAMES
+
+
+def test_raw_pixels_come_back_as_png(tmp_path):
+    source = folders.write(tmp_path / "photos", {"a/1.JPEG": folders.jpeg(1), "a/1.png": folders.png(2)})
+    penstock.pack(source, tmp_path / "p.pen", raw=True)
+    penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    back = folders.content(tmp_path / "back")
+    assert sorted(back) == ["a/1.JPEG.png", "a/1.png"]  # the two shared a stem, so their suffixes stay in their names
+    assert np.array_equal(images.rgb(back["a/1.JPEG.png"]), images.rgb(folders.jpeg(1)))
+
+
+def test_a_name_follows_the_format_of_its_bytes(tmp_path):
+    source = folders.write(tmp_path / "photos", {"a/big.png": folders.png(2, 90, 60)})
+    penstock.pack(source, tmp_path / "p.pen", max_side=50)
+    penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    assert list(folders.content(tmp_path / "back")) == ["a/big.jpg"]
+
+
+def test_masks_and_labels_come_back(tmp_path):
+    files = {f"{i}.jpg": folders.jpeg(i) for i in range(3)}
+    masks = {f"{i}.png": images.png(np.full((24, 40), i, np.uint8)) for i in range(3)}
+    folders.write(tmp_path / "photos", files)
+    (tmp_path / "l.csv").write_text("file,label,score\n0,cat,1.5\n1,dog,2\n2.jpg,cat,3\n")
+    penstock.pack(
+        tmp_path / "photos",
+        tmp_path / "p.pen",
+        labels=tmp_path / "l.csv",
+        masks=folders.write(tmp_path / "masks", masks),
+        keep_bytes=True,
+        seed=None,
+    )
+    penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    back = folders.content(tmp_path / "back")
+    rows = list(csv.reader(back.pop("labels.csv").decode().splitlines()))
+    assert rows == [["file", "label", "score"], ["0.jpg", "cat", "1.5"], ["1.jpg", "dog", "2"], ["2.jpg", "cat", "3"]]
+    wanted = {f"image/{name}": data for name, data in files.items()}
+    assert back == wanted | {f"mask/{name}": data for name, data in masks.items()}
+
+
+def test_nothing_is_overwritten_without_force(tmp_path):
+    source = folders.classes(tmp_path / "photos", 2)
+    folders.write(tmp_path / "back", {"c0/000.JPEG": b"mine", "note": b"mine"})
+    with pytest.raises(UsageError, match=r"not empty(.|\n)*--force"):
+        penstock.export(source, tmp_path / "back")
+    assert folders.content(tmp_path / "back") == {"c0/000.JPEG": b"mine", "note": b"mine"}
+    penstock.export(source, tmp_path / "back", force=True)
+    assert folders.content(tmp_path / "back")["c0/000.JPEG"] == folders.jpeg(0)
+
+
+def test_damage_stops_an_export(tmp_path):
+    penstock.pack(folders.classes(tmp_path / "photos", 2), tmp_path / "p.pen")
+    shard = tmp_path / "p.pen" / "shards" / "000000.tar"
+    data = bytearray(shard.read_bytes())
+    data[700] ^= 1
+    shard.write_bytes(data)
+    with pytest.raises(ChecksumError):
+        penstock.export(tmp_path / "p.pen", tmp_path / "back")
+
+
+@pytest.mark.parametrize("key", ["../evil", "/tmp/evil", "a/%2E%2E/%2E%2E/%2E%2E/evil", "a//b", "a%00"])
+def test_a_dataset_from_elsewhere_cannot_write_outside_the_folder(tmp_path, key):
+    penstock.pack(folders.classes(tmp_path / "photos", 1), tmp_path / "p.pen")
+    table = pq.read_table(tmp_path / "p.pen" / "index.parquet")
+    encoded = encode_index(table.set_column(0, "key", [[key]]))
+    (tmp_path / "p.pen" / "index.parquet").write_bytes(encoded)
+    body = json.loads((tmp_path / "p.pen" / "penstock.json").read_bytes())
+    body["index"].update(bytes=encoded.size, sha256=sha256(encoded))
+    (tmp_path / "p.pen" / "penstock.json").write_text(json.dumps(body))
+    with pytest.raises(FormatError, match="leave the dataset"):
+        penstock.export(tmp_path / "p.pen", tmp_path / "x" / "back")
+    assert not [name for name in folders.content(tmp_path) if "evil" in name]
