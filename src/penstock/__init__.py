@@ -1,8 +1,31 @@
 """penstock packs image datasets and feeds training from them as fast as the hardware allows.
 
 `pack` turns a folder of images into a packed dataset. `open` opens one, or a folder as it is: len, dataset[i], columns,
-views. `Loader` gives its samples as batches, epoch after epoch. `verify` checks every checksum, tar member and index
-row of a packed dataset; `export` gives the files back.
+views. `Loader` gives its samples as batches, epoch after epoch; `penstock.torch.Loader` gives tensors. `verify` checks
+every checksum, tar member and index row of a packed dataset; `export` gives the files back.
+
+The house, highest floor first. A room uses the floors below it and none of its neighbours.
+
+    cli/          one file per verb
+    report/       results → people
+    testing.py    sample photographs
+    bench/        measure and race
+    torch.py      tensors; the only library module that imports torch
+    loader.py     READ PATH: order → read → decode → batch
+    pack.py       WRITE PATH: ingest → transcode → shard → storage
+    verify.py     is a packed dataset what its index says?
+    export.py     the files back out
+    dataset.py    storage + shard: open, read samples by id
+    writer.py     samples → finished shards, resumably
+    ingest/       foreign data → records
+    storage/      bytes at a path, plans of what to read
+    shard/        what is inside files, no I/O
+    order/        which sample next, pure
+    decode/       encoded bytes → pixels
+    transforms/   geometry for the decoder, values for the batch
+    pipeline/     bounded stages, any cargo
+    types.py      frozen values that pass between rooms
+    errors.py     the tree of errors
 """
 
 from penstock.dataset import Dataset
