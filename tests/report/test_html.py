@@ -70,4 +70,4 @@ def test_a_race_in_which_nothing_succeeded_still_makes_a_page():
 
 
 def test_one_round_makes_a_page_too():
-    assert "too few rounds" in page(result({"penstock": [2.0], "a": [1.0]}))
+    assert "Only 1 round" in page(result({"penstock": [2.0], "a": [1.0]}))

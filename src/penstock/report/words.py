@@ -42,6 +42,6 @@ def gigabytes(size_bytes: float | None) -> str:
 
 
 def interval(ratio: Ratio) -> str:
-    """Say a ratio's interval; with too few rounds, say that there is none."""
+    """Say a ratio's interval; a dash where there were too few rounds for one."""
     bounds = ratio.interval
-    return "too few rounds" if bounds is None else f"{bounds[0]:.2f}-{bounds[1]:.2f}"
+    return "-" if bounds is None else f"{bounds[0]:.2f}-{bounds[1]:.2f}"
