@@ -68,6 +68,21 @@ def test_no_floor_uses_the_one_above_it():
     assert done.returncode == 0, done.stdout
 
 
+def test_the_native_core_has_few_doors():
+    """Who may call it is listed in the plan; there, and only there, its import is left unchecked."""
+    imports = re.compile(r"^\s*(from|import) penstock\b.*\b_native\b", re.MULTILINE)
+    paths = [path for path in PACKAGE.rglob("*.py") if imports.search(path.read_text())]
+    doors = {path.relative_to(PACKAGE).as_posix() for path in paths}
+    assert doors == {
+        "storage/local.py",
+        "shard/checks.py",
+        "decode/array.py",
+        "decode/batch.py",
+        "decode/jpeg.py",
+        "bench/peers/native_batch.py",
+    }
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_is_no_longer_than_six_hundred_lines_and_says_what_it_is(path):
     lines = path.read_text().splitlines()
