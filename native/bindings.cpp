@@ -6,10 +6,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <thread>
 #include <unistd.h>
 
 #include "crc32c.hpp"
