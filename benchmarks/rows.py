@@ -100,6 +100,16 @@ def measure(name: str, data: Path, rounds: int) -> None:
         command = [sys.executable, HERE / script, data / form, "--out", out]
     sys.stderr.write(f"{name}\n")
     subprocess.run(command, check=True)
+    result = {**json.loads(out.read_text()), "revision": revision()}
+    out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def revision() -> str:
+    """Name the state of the sources that was measured."""
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=HERE, check=True, capture_output=True, text=True
+    )
+    return told.stdout.strip()
 
 
 def reached(row: Row) -> tuple[float, str] | None:

@@ -37,6 +37,7 @@ def result(rates: dict[str, list[float | None]], **other: Any) -> dict[str, Any]
     return {
         "format": 1,
         "kind": "race",
+        "command": "penstock race photos --rounds 5",
         "case": {"data": "photos", "size": 224, "batch_size": 64, "workers": 2, "epochs": 2, "seed": 0},
         "data": {"samples": 1000, "bytes": 80_000_000},
         "machine": {

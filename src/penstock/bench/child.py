@@ -81,6 +81,7 @@ def _epoch(
 def time_peer(peer: Peer, case: Case) -> dict[str, Any]:
     """Run one peer over the case and describe what was delivered, in what time, at what cost."""
     levels: list[NDArray[np.float64]] = []
+    counts: list[int] = []
     checks_pixels = getattr(peer, "DELIVERS", "batches") == "batches"
 
     def look(images: Any) -> None:
@@ -88,6 +89,7 @@ def time_peer(peer: Peer, case: Case) -> dict[str, Any]:
             array = _check(images, case)
             if len(levels) < LEVEL_BATCHES:
                 levels.append(_levels(array))
+                counts.append(len(array))
 
     begin, first = time.perf_counter(), list[float]()
     epochs = iter(peer.epochs(case))
@@ -119,7 +121,7 @@ def time_peer(peer: Peer, case: Case) -> dict[str, Any]:
         "epoch_seconds": [duration for duration, _ in measured],
         "first_batch_seconds": first[0] - begin,
         "warmup_seconds": [duration for duration, _ in warmup],
-        "levels": [round(float(level), 2) for level in np.mean(levels, axis=0)] if levels else None,
+        "levels": [round(float(level), 2) for level in np.average(levels, axis=0, weights=counts)] if levels else None,
         "digest": expected,
         "cpu_seconds": after.cpu_seconds - before.cpu_seconds if after and before else None,
         "device_read_bytes": after.device_read_bytes - before.device_read_bytes if after and before else None,

@@ -129,6 +129,7 @@ def race(
     return {
         "format": FORMAT,
         "kind": "race",
+        "command": _command(case, peers, rounds, seed),
         # Where the data lies is this machine's business: a published result has its name only.
         "case": {**case.to_json(), "data": os.path.basename(case.data.rstrip("/")), "forms": ""},  # noqa: PTH119 a string
         "data": {"samples": len(files), "bytes": sum(os.stat(path).st_size for path, _ in files)},  # noqa: PTH116 strings
@@ -140,6 +141,14 @@ def race(
         "runs": runs,
         "agreement": _agreement(runs),
     }
+
+
+def _command(case: Case, peers: Sequence[str], rounds: int, seed: int) -> str:
+    """Say how to do it again."""
+    given = {"peers": ",".join(peers), "rounds": rounds, "epochs": case.epochs, "workers": case.workers}
+    given |= {"batch-size": case.batch_size, "size": case.size, "seed": seed}
+    name = os.path.basename(case.data.rstrip("/"))  # noqa: PTH119 a string
+    return f"penstock race {name} " + " ".join(f"--{option} {value}" for option, value in given.items())
 
 
 def _runs(names: Sequence[str], rounds: int, seed: int) -> Iterator[tuple[int, int, str]]:

@@ -68,7 +68,7 @@ def race(
             rounds=rounds,
             seed=seed,
             deadline_seconds=deadline,
-            progress=lambda words: status.update(words),
+            progress=status.update,
         )
     text = json.dumps(result, indent=1) + "\n"
     if out:

@@ -161,7 +161,7 @@ def _method(result: Mapping[str, Any]) -> str:
         "system": f"{machine['system']}{' (virtual machine)' if machine['virtual'] else ''}, {machine['python']}",
     }
     return (
-        f"<h2>How it was measured</h2><p>{escape(words)}</p>"
+        f"<h2>How it was measured</h2><p>{escape(words)}</p><p><code>{escape(result['command'])}</code></p>"
         + _table(("peer", "settings", "versions", "reads"), setups, "words")
         + _table(("machine", ""), [("", fact) for fact in facts.items()], "words")
     )

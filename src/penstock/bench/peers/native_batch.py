@@ -22,6 +22,7 @@ from penstock import _native
 from penstock.bench.peers import penstock_packed
 from penstock.dataset import open_dataset
 from penstock.order.draws import Draws
+from penstock.order.mix import mix_key
 from penstock.order.permutation import Permutation
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop
 from penstock.transforms.plan import Plan
@@ -86,7 +87,7 @@ def epochs(case: Case) -> Iterator[Any]:
 
         number = 0
         while True:
-            order = Permutation(count, case.seed + number)[0:count]
+            order = Permutation(count, mix_key(case.seed, number))[0:count]
             pieces = [order[start : start + case.batch_size] for start in range(0, count, case.batch_size)]
             draws = [Draws.of(case.seed, number, ids) for ids in pieces]
             frames = [(column.width[ids], column.height[ids]) for ids in pieces]
