@@ -2,7 +2,7 @@
 
     .peers/bin/python benchmarks/rows.py DATA                 everything, about half an hour on two cores
     .peers/bin/python benchmarks/rows.py DATA --only photos   or large, raw, others, packing, starting, interpreter
-    python benchmarks/rows.py --show                          only the table, from benchmarks/results
+    python benchmarks/rows.py --show                          only the table (here and in the README), from results/
 
 DATA holds (or gets, from photographs.py) the folders photos, large and others; forms that peers make lie beside them.
 benchmarks/make_peers.sh makes .peers. Nothing else should run on the machine meanwhile.
@@ -127,17 +127,29 @@ def reached(row: Row) -> tuple[float, str] | None:
     return found.median, f"{low:.2f}-{high:.2f}, {len(found.by_round)} rounds"
 
 
-def show() -> None:
-    """Print the rows as a Markdown table."""
-    print("| work | against | to reach | reached | 95 % | |\n|---|---|---|---|---|---|")
+def table() -> str:
+    """Lay the rows out as a Markdown table."""
+    lines = ["| work | against | to reach | reached | 95 % | |", "|---|---|---|---|---|---|"]
     for row in ROWS:
         value = reached(row)
         limit = f"{'≤' if row.at_most else '≥'} {row.to_reach:g}"
         if value is None:
-            print(f"| {row.work} | {row.against} | {limit} | not measured | | |")
+            lines.append(f"| {row.work} | {row.against} | {limit} | not measured | | |")
             continue
         good = value[0] <= row.to_reach if row.at_most else value[0] >= row.to_reach
-        print(f"| {row.work} | {row.against} | {limit} | {value[0]:.3g} | {value[1]} | {'yes' if good else 'NO'} |")
+        lines.append(
+            f"| {row.work} | {row.against} | {limit} | {value[0]:.3g} | {value[1]} | {'yes' if good else '**no**'} |"
+        )
+    return "\n".join(lines)
+
+
+def show() -> None:
+    """Print the rows, and put them into the README between its two marks."""
+    readme = HERE / "README.md"
+    before, start, rest = readme.read_text().partition("<!-- rows: rows.py writes them -->\n")
+    _, end, after = rest.partition("\n<!-- end of rows -->")
+    readme.write_text(before + start + table() + end + after)
+    print(table())
 
 
 def main() -> None:
