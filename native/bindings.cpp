@@ -215,6 +215,7 @@ nb::list read(nb::sequence paths, In<int32_t, nb::ndim<1>> files, In<int64_t, nb
 }  // namespace
 
 NB_MODULE(_native, module) {
+  nb::set_leak_warnings(false);  // a process that ends with a loader alive, or after a fork, is nothing to warn about
   module.attr("JPEG") = static_cast<int>(Kind::kJpeg);
   module.attr("PIXELS") = static_cast<int>(Kind::kPixels);
   module.attr("ABSENT") = static_cast<int>(Kind::kAbsent);
