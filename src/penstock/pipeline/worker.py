@@ -95,7 +95,10 @@ class Worker(threading.Thread):
         worked = time.monotonic()
         self.busy_seconds += worked - got
         self._doing = ("waits for room after it", worked)
-        self._done.put(number, item)
+        try:
+            self._done.put(number, item)
+        finally:
+            del item  # a failure's traceback holds this frame: without this they would keep each other alive
         self.blocked_seconds += time.monotonic() - worked
         self.items += 1
 
