@@ -249,8 +249,10 @@ def test_a_broken_file_in_place_fails_only_its_own_sample(source):
     folders.write(source, {"c0/000.JPEG": b"no image at all"})
     dataset = penstock.open(source)
     assert (len(dataset), dataset[0].fields["image"].format) == (12, "unknown")
-    with pytest.raises(penstock.errors.ImageError):
+    with pytest.raises(penstock.errors.ImageError, match="sample c0/000"):
         dataset[0].image()
+    with pytest.raises(UsageError, match=r"no such field.*'mask'"):
+        dataset[1].mask()
     assert dataset[1].image().shape == (24, 40, 3)
 
 

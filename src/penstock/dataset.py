@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from penstock.decode.array import decode_array
 from penstock.decode.image import decode_image, decode_mask
-from penstock.errors import ChecksumError, FormatError, PenstockError, SourceError, UsageError
+from penstock.errors import ChecksumError, FormatError, ImageError, PenstockError, SourceError, UsageError
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
@@ -35,7 +35,7 @@ from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -132,13 +132,21 @@ class Sample:
 
     def image(self) -> NDArray[np.uint8]:
         """Decode the image to [height, width, 3] uint8 RGB."""
-        stored = self.fields["image"]
-        return decode_array(stored.data) if stored.format == "npy" else decode_image(stored.data)
+        return self._decoded("image", decode_image)
 
     def mask(self) -> NDArray[np.uint8]:
         """Decode the mask to [height, width, 1] uint8: the values as stored."""
-        stored = self.fields["mask"]
-        return decode_array(stored.data) if stored.format == "npy" else decode_mask(stored.data)
+        return self._decoded("mask", decode_mask)
+
+    def _decoded(self, field: str, decode: Callable[[bytes], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+        if field not in self.fields:
+            raise UsageError("no such field", got=repr(field), expected=f"one of {tuple(self.fields)}", sample=self.key)
+        stored = self.fields[field]
+        try:
+            return decode_array(stored.data) if stored.format == "npy" else decode(stored.data)
+        except ImageError as error:
+            error.sample = self.key
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,7 @@ class Dataset:
     def __init__(self, index: Index, rows: NDArray[np.int64] | None = None) -> None:
         self._index = index
         self._rows = rows  # None: all of the index's, in its order
+        self._table: pa.Table | None = None
         self._columns: dict[str, Column] = {}
         self._labels: dict[str, pa.ChunkedArray] = {}
         self.path = index.path
@@ -200,7 +209,9 @@ class Dataset:
     @property
     def index(self) -> pa.Table:
         """The whole index as an Arrow table, one row per sample."""
-        return self._chosen(self._index.columns(self._index.schema.names))
+        if self._table is None:
+            self._table = self._chosen(self._index.columns(self._index.schema.names))
+        return self._table
 
     def column(self, field: str) -> Column:
         """Where every sample's bytes of one field are; loaded when first asked for."""

@@ -133,7 +133,7 @@ def pack(
         resumed = 0
         if not is_published(folder):
             with ShardWriter(folder, journal, tuple(found.fields), found.labels.schema, shard_bytes) as writer:
-                resumed = writer.items
+                resumed, totals = writer.items, (len(found), found.bytes)
                 _stop_at(writer.skipped, on_error)
                 # Files become tar members, in threads; what an earlier run finished is not made again.
                 with closing(transcoded(found, order[resumed:], settings.recipe, workers or _cores())) as stream:
@@ -142,7 +142,7 @@ def pack(
                         # Members are appended to a shard; a full one is made lasting and journalled.
                         writer.add(item)
                         if progress is not None:
-                            progress(_progress(found, writer, resumed))
+                            progress(_progress(totals, writer, resumed))
                 # Rows become the index; the manifest, last, makes it a dataset.
                 _publish(folder, found, settings, writer.finish(), writer.skipped)
         journal.remove()
@@ -173,11 +173,9 @@ def _check_apart(source: str, destination: str) -> None:
         )
 
 
-def _progress(found: Source, writer: ShardWriter, resumed: int) -> PackProgress:
+def _progress(totals: tuple[int, int], writer: ShardWriter, resumed: int) -> PackProgress:
     counts = dict(writer.outcomes)
-    return PackProgress(
-        writer.items, len(found), writer.source_bytes, found.bytes, writer.stored_bytes, resumed, counts
-    )
+    return PackProgress(writer.items, totals[0], writer.source_bytes, totals[1], writer.stored_bytes, resumed, counts)
 
 
 def _publish(folder: str, found: Source, settings: _Settings, done: list[Piece], refused: Iterable[Skipped]) -> None:

@@ -92,9 +92,8 @@ def index_folder(source: Source) -> FolderIndex:
     """Give the index of a listed folder: the cached one where it still holds, else a new one."""
     root = source.fields["image"].root
     digest = source.digest()
-    stored_at = os.path.join(
-        cache_folder(), hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:32] + ".parquet"
-    )
+    name = hashlib.sha256(source.kind.encode() + os.fsencode(os.path.realpath(root))).hexdigest()[:32]
+    stored_at = os.path.join(cache_folder(), f"{name}.parquet")
     if os.path.exists(stored_at):
         try:
             index = FolderIndex(root, pq.read_table(stored_at), stored_at)

@@ -45,7 +45,9 @@ def encode_jpeg(pixels: NDArray[np.uint8], quality: int, origin: bytes) -> bytes
     kept: dict[str, Any] = {}
     with Image.open(io.BytesIO(origin)) as image:
         if image.format == "JPEG":
-            kept = {name: image.info[name] for name in ("exif", "icc_profile") if name in image.info}
+            # The profile of a CMYK image says nothing about the RGB pixels that it was turned into.
+            names = ("exif", "icc_profile") if image.mode in {"RGB", "L"} else ("exif",)
+            kept = {name: image.info[name] for name in names if name in image.info}
     sink = io.BytesIO()
     Image.fromarray(pixels).save(sink, "JPEG", quality=quality, **kept)
     return sink.getvalue()

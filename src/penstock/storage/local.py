@@ -106,5 +106,8 @@ def sync_folder(path: str) -> None:
     handle = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # some network file systems know no such thing
+            raise
     finally:
         os.close(handle)
