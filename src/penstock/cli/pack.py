@@ -85,7 +85,7 @@ class _Bar:
     def __init__(self, talk: Any) -> None:
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-        columns = (BarColumn(None), TaskProgressColumn(), TextColumn("{task.fields[words]}"), TimeRemainingColumn())
+        columns = (BarColumn(20), TaskProgressColumn(), TextColumn("{task.fields[words]}"), TimeRemainingColumn())
         self._progress = Progress(*columns, console=talk, disable=not talk.is_terminal)
         self._task = self._progress.add_task("pack", total=None, words="listing")
         self._started: float | None = None
