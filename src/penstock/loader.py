@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.dataset import Dataset, open_dataset
-from penstock.decode.batch import BatchDecoder, Encoded
+from penstock.decode.batch import BatchDecoder, Encoded, Expected
 from penstock.decode.image import MAX_PIXELS
 from penstock.errors import FormatError, PenstockError, UsageError
 from penstock.order import Draws, Permutation, Sequential
@@ -78,12 +78,25 @@ class Delivery:
 @final
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """A batch before anything is read: which samples, and where each output lies in its source."""
+    """Samples before anything is read: what the index says of them, and where each output lies in its source."""
 
     tally: Tally
     epoch: int
     ids: NDArray[np.int64]
+    expected: dict[str, Expected]  # by field
+    labels: dict[str, Any]
     geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images
+
+    def part(self, part: slice) -> _Planned:
+        """Give some of the samples: views, no copies."""
+        return _Planned(
+            self.tally,
+            self.epoch,
+            self.ids[part],
+            {name: expected.part(part) for name, expected in self.expected.items()},
+            {name: labels[part] for name, labels in self.labels.items()},
+            None if self.geometry is None else _part(self.geometry, part),
+        )
 
 
 @final
@@ -174,28 +187,22 @@ class Loader:
             tally.end(pipeline)
 
     def _planned(self, order: Permutation | Sequential, epoch: int, tally: Tally) -> Iterator[_Planned]:
-        """Order: ids and geometry for thousands of samples at a time, handed on batch by batch."""
+        """Order: all that is known before reading, for thousands of samples at a time, handed on batch by batch."""
         for ids in slabs(order, self.batch_size, drop_last=self._drop_last):
-            whole = None if self._orients else self._geometry(ids, epoch)
-            for part in batch_slices(len(ids), self.batch_size):
-                yield _Planned(tally, epoch, ids[part], None if whole is None else _part(whole, part))
+            slab = self._plan_samples(ids, epoch, tally)
+            yield from map(slab.part, batch_slices(len(ids), self.batch_size))
 
     def _read(self, planned: _Planned) -> _Read:
         """Read: the bytes of each field, into a block that was used before."""
         encoded: dict[str, Encoded] = {}
         errors: dict[int, PenstockError] = {}
+        read_bytes = 0
         for name, column in self._columns.items():
             got = self.dataset.read(planned.ids, name, self._block(column), collect_errors=True)
-            encoded[name] = Encoded.of(
-                column,
-                planned.ids,
-                block=got.data,
-                offsets=got.offsets,
-                lengths=got.lengths,
-                verify=self._tuning.verify,
-            )
+            encoded[name] = Encoded(planned.expected[name], got.data, got.offsets, got.lengths)
             errors |= got.errors
-            planned.tally.read(int(got.lengths.sum()))
+            read_bytes += int(got.lengths.sum())
+        planned.tally.read(read_bytes)
         return _Read(planned, encoded, errors)
 
     def _decode(self, read: _Read) -> Batch | Pair:
@@ -213,31 +220,25 @@ class Loader:
                 encoded,
                 geometry,
                 pixels[name],
-                is_mask=name in self._masks,
                 channels_first=self._channels_first,
                 orientations=orientations,
                 leave_out=errors,
             )
-            errors |= {at: self._located(error, int(ids[at]), name) for at, error in decoded.errors.items()}
+            if decoded.errors:
+                errors |= {at: self._located(error, int(ids[at]), name) for at, error in decoded.errors.items()}
             warned += decoded.warned
             self._blocks.append(encoded.block)
+        labels = planned.labels
         if errors:
             if not self._skips:
                 raise self._filed(errors[min(errors)], int(ids[min(errors)]))
             kept = np.setdiff1d(np.arange(len(ids)), list(errors))
-            ids = ids[kept]
+            ids, labels = ids[kept], {name: _only(values, kept) for name, values in labels.items()}
             pixels = {name: _compacted(array, kept) for name, array in pixels.items()}
         planned.tally.made(len(ids), warned=warned, errors=errors)
-        return self._batch({name: self._valued(name, array) for name, array in pixels.items()}, ids)
-
-    def _batch(self, values: dict[str, Any], ids: NDArray[np.int64]) -> Batch | Pair:
-        """Batch: labels join the pixels."""
-        for name, column in self._labels.items():
-            is_array = isinstance(column, np.ndarray)
-            values[name] = column[ids] if is_array else column.take(pa.array(ids)).to_pylist()
-        if len(self._columns) == len(self._labels) == 1 and not self._masks:
-            images, labels = values.values()
-            return Pair(images, labels, ids)
+        values = {name: self._valued(name, array) for name, array in pixels.items()} | labels
+        if len(self._columns) == len(labels) == 1 and not self._masks:
+            return Pair(values[self._image], labels[next(iter(labels))], ids)
         return Batch({name: values[name] for name in self._names}, ids)
 
     # What the user calls.
@@ -253,9 +254,7 @@ class Loader:
 
     def load(self, ids: Sequence[int] | NDArray[np.int64], *, epoch: int = 0) -> Any:
         """Load these samples as one batch, now and in this thread; the same pixels as in an iteration of that epoch."""
-        chosen = np.asarray(ids, np.int64)
-        geometry = None if self._orients else self._geometry(chosen, epoch)
-        return self._decode(self._read(_Planned(Tally(), epoch, chosen, geometry)))
+        return self._decode(self._read(self._plan_samples(np.asarray(ids, np.int64), epoch, Tally())))
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is."""
@@ -371,6 +370,16 @@ class Loader:
 
     # What the stages need.
 
+    def _plan_samples(self, ids: NDArray[np.int64], epoch: int, tally: Tally) -> _Planned:
+        """Look up everything about these samples that is known before reading."""
+        verify = self._tuning.verify
+        expected = {
+            name: Expected.of(column, ids, is_mask=name in self._masks, verify=verify)
+            for name, column in self._columns.items()
+        }
+        labels = {name: _labels(column, ids) for name, column in self._labels.items()}
+        return _Planned(tally, epoch, ids, expected, labels, None if self._orients else self._geometry(ids, epoch))
+
     def _geometry(self, ids: NDArray[np.int64], epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
         column = self._columns[self._image]
         widths, heights = column.width[ids], column.height[ids]
@@ -431,6 +440,15 @@ def _batch_bytes(column: Column, batch_size: int) -> int:
 
 def _part(geometry: Geometry, part: slice) -> Geometry:
     return replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
+
+
+def _labels(column: NDArray[Any] | pa.ChunkedArray, ids: NDArray[np.int64]) -> NDArray[Any] | list[Any]:
+    """Give the labels of some samples: numbers as an array, anything else as a list."""
+    return column[ids] if isinstance(column, np.ndarray) else column.take(pa.array(ids)).to_pylist()
+
+
+def _only(labels: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[Any] | list[Any]:
+    return labels[kept] if isinstance(labels, np.ndarray) else [labels[at] for at in kept.tolist()]
 
 
 def _compacted(array: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[Any]:

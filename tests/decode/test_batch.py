@@ -2,15 +2,16 @@
 
 import io
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from penstock import _native
-from penstock.decode.batch import BatchDecoder, Encoded
+from penstock.decode.batch import BatchDecoder, Encoded, Expected
 from penstock.errors import ChecksumError, ImageError
-from penstock.types import Geometry
+from penstock.types import Column, Geometry
 from tests.images import jpeg, photo
 
 SIZE = (48, 32)
@@ -26,22 +27,24 @@ def saved(pixels, form, **options):
     return stream.getvalue()
 
 
-def encoded(items, *, verify=True, size=SIZE):
+def encoded(items, *, verify=True, size=SIZE, is_mask=False):
     """Lay (format, bytes) pairs into a block, as a dataset would."""
     formats = tuple(sorted({form for form, _ in items}))
     data = [data for _, data in items]
     lengths = np.array([len(one) for one in data], np.int64)
     offsets = np.cumsum(lengths) - lengths + 3
-    return Encoded(
-        block=np.frombuffer(b"abc" + b"".join(data), np.uint8),
-        offsets=offsets,
-        lengths=lengths,
+    column = Column(
+        file=np.zeros(len(items), np.int32),
+        offset=offsets,
+        length=lengths,
+        crc32c=np.array([_native.crc32c(one) for one in data], np.uint32),
         format=np.array([formats.index(form) for form, _ in items], np.uint8),
+        width=np.full(len(items), size[0], np.int32),
+        height=np.full(len(items), size[1], np.int32),
         formats=formats,
-        widths=np.full(len(items), size[0], np.int32),
-        heights=np.full(len(items), size[1], np.int32),
-        checksums=np.array([_native.crc32c(one) for one in data], np.uint32) if verify else None,
     )
+    expected = Expected.of(column, np.arange(len(items)), is_mask=is_mask, verify=verify)
+    return Encoded(expected, np.frombuffer(b"abc" + b"".join(data), np.uint8), offsets, lengths)
 
 
 def whole(count, *, flips=0, size=SIZE):
@@ -57,7 +60,7 @@ def decode(items, *, threads=2, geometry=None, is_mask=False, verify=True, **opt
         shape = (*shape[1:], channels)
     out = np.full((len(items), *shape), 99, np.uint8)
     decoder = BatchDecoder(threads)
-    decoded = decoder.decode(encoded(items, verify=verify), geometry, out, is_mask=is_mask, **options)
+    decoded = decoder.decode(encoded(items, verify=verify, is_mask=is_mask), geometry, out, **options)
     decoder.close()
     return out, decoded
 
@@ -107,9 +110,7 @@ def test_a_changed_byte_is_a_checksum_error_in_every_format():
     damaged = batch.block.copy()
     damaged[batch.offsets + batch.lengths - 3] ^= 4
     out = np.empty((6, 3, SIZE[1], SIZE[0]), np.uint8)
-    changed = Encoded(
-        damaged, batch.offsets, batch.lengths, batch.format, batch.formats, batch.widths, batch.heights, batch.checksums
-    )
+    changed = replace(batch, block=damaged)
     errors = BatchDecoder(1).decode(changed, whole(6), out).errors
     assert sorted(errors) == list(range(6))
     assert all(isinstance(error, ChecksumError) for error in errors.values())
@@ -191,3 +192,12 @@ def test_a_decoder_refuses_to_work_in_a_forked_child():
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
     decoder.close()
+
+
+def test_samples_to_leave_out_are_not_looked_at():
+    out, decoded = decode(
+        [*MIXED, ("jpeg", b"nothing of the kind"), ("png", b"nor this")], leave_out={6: None, 7: None, 2: None}
+    )
+    assert decoded.errors == {}
+    assert np.all(out[[2, 6, 7]] == 99)
+    assert np.array_equal(out[0].transpose(1, 2, 0), PIXELS[0])

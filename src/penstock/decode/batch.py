@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, final
 
@@ -37,48 +37,55 @@ if TYPE_CHECKING:
 
     from penstock.types import Column, Geometry
 
-__all__ = ["BatchDecoder", "Decoded", "Encoded"]
+__all__ = ["BatchDecoder", "Decoded", "Encoded", "Expected"]
 
-NATIVE_KINDS = {"jpeg": _native.JPEG, "npy": _native.PIXELS}
+
+@final
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the index says about some samples' encoded bytes: parallel arrays, one entry per sample."""
+
+    kinds: NDArray[np.uint8]  # which way each goes, by the native core's names
+    sizes: NDArray[np.int32]  # [n, 2] width, height
+    checksums: NDArray[np.uint32] | None  # None: not verified
+    is_mask: bool
+    is_jpeg: bool  # all of the column are: nothing goes another way
+
+    @classmethod
+    def of(cls, column: Column, ids: NDArray[np.int64], *, is_mask: bool = False, verify: bool = True) -> Expected:
+        """Look up samples in a column."""
+        ways = [_way(name, is_mask=is_mask) for name in column.formats]
+        sizes = np.empty((len(ids), 2), np.int32)
+        sizes[:, 0], sizes[:, 1] = column.width[ids], column.height[ids]
+        return cls(
+            kinds=np.array(ways or [_native.ABSENT], np.uint8)[column.format[ids]],
+            sizes=sizes,
+            checksums=column.crc32c[ids] if verify and column.crc32c is not None else None,
+            is_mask=is_mask,
+            is_jpeg=set(ways) == {_native.JPEG},
+        )
+
+    def part(self, part: slice) -> Expected:
+        """Give some of the samples: views, no copies."""
+        checksums = None if self.checksums is None else self.checksums[part]
+        return Expected(self.kinds[part], self.sizes[part], checksums, self.is_mask, self.is_jpeg)
+
+
+def _way(name: str, *, is_mask: bool) -> int:
+    if name == "npy":
+        return _native.PIXELS
+    return _native.JPEG if name == "jpeg" and not is_mask else _native.ABSENT
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """The encoded bytes of a batch and what the index says about them: parallel arrays, one entry per sample."""
+    """The encoded bytes of a batch, and what the index says about them."""
 
+    expected: Expected
     block: NDArray[np.uint8]
     offsets: NDArray[np.int64]  # in the block
     lengths: NDArray[np.int64]
-    format: NDArray[np.uint8]  # a position in `formats`
-    formats: tuple[str, ...]
-    widths: NDArray[np.int32]
-    heights: NDArray[np.int32]
-    checksums: NDArray[np.uint32] | None  # None: not verified
-
-    @classmethod
-    def of(
-        cls,
-        column: Column,
-        ids: NDArray[np.int64],
-        *,
-        block: NDArray[np.uint8],
-        offsets: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        verify: bool = True,
-    ) -> Encoded:
-        """Join what was read with what the index says about these samples."""
-        checksums = column.crc32c[ids] if verify and column.crc32c is not None else None
-        return cls(
-            block,
-            offsets,
-            lengths,
-            column.format[ids],
-            column.formats,
-            column.width[ids],
-            column.height[ids],
-            checksums,
-        )
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -116,7 +123,6 @@ class BatchDecoder:
         geometry: Geometry,
         out: NDArray[np.uint8],
         *,
-        is_mask: bool = False,
         channels_first: bool = True,
         orientations: NDArray[np.uint8] | None = None,
         leave_out: Collection[int] = (),
@@ -127,25 +133,27 @@ class BatchDecoder:
         """
         if os.getpid() != self._pid:
             raise UsageError("a decoder cannot be used in a child process", hint="make one in the process that uses it")
-        job = _Job(encoded, geometry, out, is_mask, channels_first, orientations)
-        kinds = _kinds(encoded, is_mask=is_mask)
-        by_pillow = [at for at in np.flatnonzero(kinds == _native.ABSENT).tolist() if at not in leave_out]
-        kinds[list(leave_out)] = _native.ABSENT
-        found: dict[int, PenstockError] = {}
-        offsets, lengths, checksums = encoded.offsets, encoded.lengths, encoded.checksums
-        if (raw := np.flatnonzero(kinds == _native.PIXELS)).size:
-            offsets, lengths, checksums = self._find_pixels(job, raw, found)
-            kinds[list(found)] = _native.ABSENT
-        sizes = np.stack([encoded.widths, encoded.heights], axis=1).astype(np.int32, copy=False)
+        expected, job = encoded.expected, _Job(encoded, geometry, out, channels_first, orientations)
+        kinds, offsets, lengths, checksums = expected.kinds, encoded.offsets, encoded.lengths, expected.checksums
+        by_pillow: list[int] = []
+        errors: dict[int, PenstockError] = {}
+        if leave_out:
+            kinds = kinds.copy()
+            kinds[list(leave_out)] = _native.ABSENT
+        if not expected.is_jpeg:
+            by_pillow = [at for at in np.flatnonzero(kinds == _native.ABSENT).tolist() if at not in leave_out]
+            if (raw := np.flatnonzero(kinds == _native.PIXELS)).size:
+                offsets, lengths, checksums, errors = self._find_pixels(encoded, raw)
+                kinds = kinds.copy()
+                kinds[list(errors)] = _native.ABSENT
         warned = 0
         for position, status, message in job.run(
             self._pool,
-            slice(None),
             block=encoded.block,
             offsets=offsets,
             lengths=lengths,
             kinds=kinds,
-            sizes=sizes,
+            sizes=expected.sizes,
             checksums=checksums,
             max_pixels=self._max_pixels,
         ):
@@ -154,17 +162,17 @@ class BatchDecoder:
             elif status == _native.UNSUPPORTED:
                 by_pillow.append(position)
             else:
-                found[position] = _error(status, message)
+                errors[position] = _error(status, message)
         if by_pillow:
             run = map if self._pillow is None else self._pillow.map
             results = zip(by_pillow, run(partial(self._by_pillow, job), by_pillow), strict=True)
-            found |= {position: error for position, error in results if error is not None}
-        return Decoded(found, warned)
+            errors |= {position: error for position, error in results if error is not None}
+        return Decoded(errors, warned)
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:
         """Read the EXIF orientation of every JPEG, 1 for anything else. Costs a header parse per image."""
         found = np.ones(len(encoded), np.uint8)
-        for position in np.flatnonzero(_kinds(encoded, is_mask=False) == _native.JPEG).tolist():
+        for position in np.flatnonzero(encoded.expected.kinds == _native.JPEG).tolist():
             with suppress(ImageError):  # decoding will say what is wrong with it
                 found[position] = jpeg.probe(encoded.bytes_of(position)).orientation
         return found
@@ -177,45 +185,45 @@ class BatchDecoder:
                 self._pillow.shutdown()
 
     def _find_pixels(
-        self, job: _Job, raw: NDArray[np.intp], found: dict[int, PenstockError]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None]:
+        self, encoded: Encoded, raw: NDArray[np.intp]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None, dict[int, PenstockError]]:
         """Narrow the raw samples to their pixels, behind their headers."""
-        encoded = job.encoded
-        header_bytes, parts, errors = self._books[1 if job.is_mask else 3].pixels(
-            encoded.block, encoded.offsets[raw], encoded.lengths[raw], encoded.widths[raw], encoded.heights[raw]
+        expected = encoded.expected
+        header_bytes, parts, errors = self._books[1 if expected.is_mask else 3].pixels(
+            encoded.block,
+            encoded.offsets[raw],
+            encoded.lengths[raw],
+            expected.sizes[raw, 0],
+            expected.sizes[raw, 1],
         )
-        found.update((int(raw[position]), error) for position, error in errors.items())
-        offsets, lengths, checksums = encoded.offsets.copy(), encoded.lengths.copy(), encoded.checksums
+        offsets, lengths, checksums = encoded.offsets.copy(), encoded.lengths.copy(), expected.checksums
         offsets[raw] += header_bytes
         lengths[raw] -= header_bytes
         if checksums is not None:
             checksums = checksums.copy()
             checksums[raw] ^= parts
-        return offsets, lengths, checksums
+        return offsets, lengths, checksums, {int(raw[position]): error for position, error in errors.items()}
 
     def _by_pillow(self, job: _Job, position: int) -> PenstockError | None:
         """Decode one whole image and resample it into its slot."""
-        encoded = job.encoded
-        data = encoded.bytes_of(position)
-        size = (int(encoded.widths[position]), int(encoded.heights[position]))
-        if encoded.checksums is not None and (got := _native.crc32c(data)) != encoded.checksums[position]:
-            return _error(_native.CHECKSUM, f"crc32c got {got:08x}, expected {encoded.checksums[position]:08x}")
+        expected, data = job.encoded.expected, job.encoded.bytes_of(position)
+        size = (int(expected.sizes[position, 0]), int(expected.sizes[position, 1]))
+        if expected.checksums is not None and (got := _native.crc32c(data)) != expected.checksums[position]:
+            return _error(_native.CHECKSUM, f"crc32c got {got:08x}, expected {expected.checksums[position]:08x}")
         try:
-            pixels = (decode_mask if job.is_mask else decode_image)(data, max_pixels=self._max_pixels)
+            pixels = (decode_mask if expected.is_mask else decode_image)(data, max_pixels=self._max_pixels)
         except PenstockError as error:
             return error
         if pixels.shape[1::-1] != size:
-            return _error(
-                _native.MISMATCH, f"size got {pixels.shape[1]}x{pixels.shape[0]}, expected {size[0]}x{size[1]}"
-            )
-        outcomes = job.run(
+            found = f"{pixels.shape[1]}x{pixels.shape[0]}"
+            return _error(_native.MISMATCH, f"size got {found}, expected {size[0]}x{size[1]}")
+        outcomes = job.only(position).run(
             self._inline,
-            slice(position, position + 1),
             block=pixels.reshape(-1),
             offsets=np.zeros(1, np.int64),
             lengths=np.array([pixels.size], np.int64),
             kinds=np.array([_native.PIXELS], np.uint8),
-            sizes=np.array([size], np.int32),
+            sizes=expected.sizes[position : position + 1],
             checksums=None,
             max_pixels=self._max_pixels,
         )
@@ -230,14 +238,19 @@ class _Job:
     encoded: Encoded
     geometry: Geometry
     out: NDArray[np.uint8]
-    is_mask: bool
     channels_first: bool
     orientations: NDArray[np.uint8] | None
+
+    def only(self, position: int) -> _Job:
+        """Give the same job for one sample."""
+        part, geometry = slice(position, position + 1), self.geometry
+        one = replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
+        turned = None if self.orientations is None else self.orientations[part]
+        return replace(self, geometry=one, out=self.out[part], orientations=turned)
 
     def run(
         self,
         pool: _native.Pool,
-        part: slice,
         *,
         block: NDArray[np.uint8],
         offsets: NDArray[np.int64],
@@ -247,33 +260,25 @@ class _Job:
         checksums: NDArray[np.uint32] | None,
         max_pixels: int,
     ) -> list[tuple[int, int, str]]:
-        """Call the native core on some of the samples, whose bytes are described by the arguments."""
-        geometry = self.geometry
+        """Call the native core with the samples' bytes as the arguments describe them."""
+        geometry, is_mask = self.geometry, self.encoded.expected.is_mask
         return pool.decode_batch(
             block,
             offsets,
             lengths,
             kinds,
             sizes,
-            geometry.regions[part],
-            geometry.clips[part],
-            geometry.flips[part],
-            self.out[part],
+            geometry.regions,
+            geometry.clips,
+            geometry.flips,
+            self.out,
             checksums=checksums,
-            orientations=None if self.orientations is None else self.orientations[part],
+            orientations=self.orientations,
             channels_first=self.channels_first,
-            nearest=self.is_mask,
-            fill=geometry.mask_fill if self.is_mask else geometry.fill,
+            nearest=is_mask,
+            fill=geometry.mask_fill if is_mask else geometry.fill,
             max_pixels=max_pixels,
         )
-
-
-def _kinds(encoded: Encoded, *, is_mask: bool) -> NDArray[np.uint8]:
-    table = [NATIVE_KINDS.get(name, _native.ABSENT) for name in encoded.formats] or [_native.ABSENT]
-    if is_mask:
-        table = [kind if kind == _native.PIXELS else _native.ABSENT for kind in table]
-    kinds: NDArray[np.uint8] = np.array(table, np.uint8)[encoded.format]
-    return kinds
 
 
 def _error(status: int, message: str) -> PenstockError:

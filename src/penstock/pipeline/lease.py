@@ -15,6 +15,7 @@ lock; it is one append to a deque, which is atomic. At most `spare` free blocks 
 from __future__ import annotations
 
 from collections import deque
+from math import prod
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -44,15 +45,15 @@ class Reservoir:
 
     def array(self, shape: tuple[int, ...], dtype: DTypeLike = np.uint8) -> NDArray[Any]:
         """Lend an uninitialised array; its memory comes back when nothing refers to it any more."""
+        kind = np.dtype(dtype)
+        size_bytes = prod(shape) * kind.itemsize
+        if size_bytes > self.block_bytes:
+            raise ValueError(f"blocks have {self.block_bytes} bytes, asked for {size_bytes}")
         try:
             block = self._free.pop()  # the latest to come back: its pages are the likeliest to be in a cache
         except IndexError:
             block = self._allocate(max(self.block_bytes, 1))
-        leased: NDArray[np.uint8] = np.asarray(_Lease(block, self._free))
-        size_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        if size_bytes > self.block_bytes:
-            raise ValueError(f"blocks have {self.block_bytes} bytes, asked for {size_bytes}")
-        return leased[:size_bytes].view(dtype).reshape(shape)
+        return np.asarray(_Lease(block, self._free, shape, kind.str))
 
     @property
     def free_blocks(self) -> int:
@@ -66,10 +67,17 @@ class _Lease:
 
     __slots__ = ("__array_interface__", "_block", "_free")
 
-    def __init__(self, block: NDArray[np.uint8], free: deque[NDArray[np.uint8]]) -> None:
+    def __init__(
+        self, block: NDArray[np.uint8], free: deque[NDArray[np.uint8]], shape: tuple[int, ...], typestr: str
+    ) -> None:
         self._block = block
         self._free = free
-        self.__array_interface__ = block.__array_interface__
+        self.__array_interface__ = {
+            "data": (block.ctypes.data, False),
+            "shape": shape,
+            "typestr": typestr,
+            "version": 3,
+        }
 
     def __del__(self) -> None:
         self._free.append(self._block)
