@@ -1,0 +1,234 @@
+"""Tensors: the loader's batches as they are, moved, transformed further; and the dataset for torch's own DataLoader."""
+
+import gc
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import penstock.torch
+from penstock.errors import UsageError
+from penstock.loader import Loader as ArrayLoader
+from penstock.transforms import Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, ToDtype
+from penstock.types import Batch, Pair
+from tests.datasets import COUNT, labelled, masked, packed
+
+AUGMENT = (RandomResizedCrop(32), RandomHorizontalFlip())
+FLOATS = (ToDtype(torch.float32, scale=True), Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4]))
+
+
+def stand_in(name, call, **attributes):
+    """Make an object that looks like torchvision's transform of that name."""
+    kind = type(
+        name, (), {"__module__": "torchvision.transforms.v2._misc", "__call__": lambda self, *inputs: call(*inputs)}
+    )
+    transform = kind()
+    vars(transform).update(attributes)
+    return transform
+
+
+def arrays(transforms=AUGMENT, **options):
+    with ArrayLoader(packed(), batch_size=10, transforms=transforms, **options) as loader:
+        return list(loader)
+
+
+def tensors(transforms=AUGMENT, **options):
+    with penstock.torch.Loader(packed(), batch_size=10, transforms=transforms, **options) as loader:
+        assert len(loader) == 5
+        return list(loader)
+
+
+@pytest.mark.parametrize("device", [None, "cpu", torch.device("cpu")])
+def test_tensors_are_the_arrays(device):
+    for batch, expected in zip(tensors(device=device, seed=4), arrays(seed=4), strict=True):
+        assert isinstance(batch, Pair)
+        images, labels = batch
+        assert (images.dtype, labels.dtype) == (torch.uint8, torch.int64)
+        assert images.is_contiguous()
+        assert np.array_equal(images.numpy(), expected.images)
+        assert np.array_equal(labels.numpy(), expected.labels)
+        assert np.array_equal(batch.ids, expected.ids)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_values_are_the_same_wherever_they_are_computed(device):
+    for batch, plain in zip(tensors((*AUGMENT, *FLOATS), device=device), arrays(), strict=True):
+        expected = (
+            torch.from_numpy(plain.images.copy()).float() / 255 - torch.tensor([0.5, 0.4, 0.3]).reshape(3, 1, 1)
+        ) / (torch.tensor([0.2, 0.3, 0.4]).reshape(3, 1, 1))
+        assert batch.images.dtype == torch.float32
+        assert torch.allclose(batch.images, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_bfloat16_is_computed_by_torch(device):
+    (first, *_) = tensors((*AUGMENT, ToDtype(torch.bfloat16, scale=True)), device=device)
+    assert first.images.dtype == torch.bfloat16
+    assert 0 <= first.images.min() <= first.images.max() <= 1
+
+
+def test_channels_last_is_a_layout_and_not_a_shape():
+    for batch, expected in zip(tensors(memory_format=torch.channels_last), arrays(), strict=True):
+        assert batch.images.shape[1:] == (3, 32, 32)
+        assert batch.images.is_contiguous(memory_format=torch.channels_last)
+        assert np.array_equal(batch.images.numpy(), expected.images)
+
+
+def test_kept_tensors_keep_their_pixels_and_dropped_ones_give_their_memory_back():
+    with penstock.torch.Loader(packed(), batch_size=2, transforms=AUGMENT, memory=400_000) as loader:
+        kept = list(loader)
+        copies = [batch.images.clone() for batch in kept]
+        places = {batch.images.data_ptr() for _ in range(3) for batch in loader}
+        assert all(torch.equal(batch.images, copy) for batch, copy in zip(kept, copies, strict=True))
+    assert len(places) <= 13
+
+
+def test_masks_and_other_labels_come_as_a_batch():
+    with penstock.torch.Loader(masked(), batch_size=20, transforms=Resize((16, 16))) as loader:
+        (batch,) = loader
+    assert isinstance(batch, Batch)
+    assert (batch["image"].shape, batch["mask"].shape) == ((20, 3, 16, 16), (20, 1, 16, 16))
+    with penstock.torch.Loader(labelled(), batch_size=8, device="cpu") as loader:
+        (batch,) = loader
+    assert batch["weight"].dtype == torch.float64
+    assert isinstance(batch["caption"], list)
+
+
+def test_the_dtype_of_masks_is_set_by_name():
+    transforms = [Resize((16, 16)), ToDtype({"image": torch.float32, "mask": torch.int64}, scale=True)]
+    for device in (None, "cpu"):
+        with penstock.torch.Loader(masked(), batch_size=20, transforms=transforms, device=device) as loader:
+            (batch,) = loader
+        assert (batch["image"].dtype, batch["mask"].dtype) == (torch.float32, torch.int64)
+
+
+def test_a_foreign_transform_runs_on_the_batch_where_that_is_the_same():
+    shapes = []
+
+    def grey(images):
+        shapes.append(images.shape)
+        return images[:, :1]
+
+    batches = tensors([*AUGMENT, stand_in("Grayscale", grey)])
+    assert [tuple(shape) for shape in shapes] == [(10, 3, 32, 32)] * 4 + [(7, 3, 32, 32)]
+    assert batches[0].images.shape == (10, 1, 32, 32)
+
+
+def test_a_random_foreign_transform_draws_for_each_sample_by_name():
+    def brighten(image):
+        assert image.shape == (3, 32, 32)
+        return image.float() * (1 + torch.rand(()))
+
+    transforms = [*AUGMENT, stand_in("ColorJitter", brighten)]
+    torch.manual_seed(1)
+    before = torch.rand(1)
+    torch.manual_seed(1)
+    first = {int(i): image for batch in tensors(transforms) for i, image in zip(batch.ids, batch.images, strict=True)}
+    assert torch.rand(1) == before  # the user's own random numbers are not touched
+    with penstock.torch.Loader(packed(), batch_size=7, transforms=transforms, shuffle=False) as loader:
+        for batch in loader:
+            for number, image in zip(batch.ids.tolist(), batch.images, strict=True):
+                assert torch.equal(image, first[number])
+    plain = {int(i): image for batch in arrays() for i, image in zip(batch.ids, batch.images, strict=True)}
+    factors = {round(float(first[i].sum() / plain[i].sum()), 4) for i in first}
+    assert len(factors) > 40
+
+
+def test_values_after_a_foreign_transform_keep_their_place():
+    transforms = [*AUGMENT, stand_in("Grayscale", lambda images: images), *FLOATS]
+    for batch, expected in zip(tensors(transforms), tensors((*AUGMENT, *FLOATS)), strict=True):
+        assert torch.allclose(batch.images, expected.images, atol=1e-5)
+
+
+def test_normalizing_whole_numbers_after_a_foreign_transform_is_refused():
+    with pytest.raises(UsageError, match="not of floats"):
+        tensors([*AUGMENT, stand_in("Grayscale", lambda images: images), FLOATS[1]])
+
+
+def test_transforms_that_mix_samples_get_images_and_labels():
+    def mix(images, labels):
+        order = torch.randperm(len(images))
+        return images[order], torch.nn.functional.one_hot(labels[order], 4)
+
+    one, two = tensors([*AUGMENT, stand_in("MixUp", mix)]), tensors([*AUGMENT, stand_in("MixUp", mix)])
+    assert one[0].labels.shape == (10, 4)
+    assert all(torch.equal(a.images, b.images) for a, b in zip(one, two, strict=True))
+
+
+def test_a_foreign_transform_that_moves_pixels_is_refused_where_masks_would_have_to_follow():
+    with pytest.raises(UsageError, match="RandomRotation would move images but not their masks"):
+        penstock.torch.Loader(masked(), batch_size=4, transforms=[*AUGMENT, stand_in("RandomRotation", abs)])
+
+
+def test_page_locked_memory_without_a_gpu_is_refused():
+    if not torch.cuda.is_available():
+        with pytest.raises(UsageError, match="needs a GPU"):
+            penstock.torch.Loader(packed(), batch_size=4, transforms=AUGMENT, pin_memory=True)
+
+
+def test_epochs_and_statistics_are_the_loaders():
+    with penstock.torch.Loader(packed(), batch_size=47, transforms=AUGMENT, device="cpu") as loader:
+        first, second = [next(iter(loader)).ids.tolist() for _ in range(2)]
+        loader.set_epoch(0)
+        assert next(iter(loader)).ids.tolist() == first != second
+        list(loader)
+        assert loader.statistics().samples == COUNT
+        assert [stage.name for stage in loader.statistics().stages] == ["read", "decode", "deliver"]
+        assert (loader.batch_size, len(loader.dataset)) == (47, COUNT)
+
+
+def test_a_dataset_under_a_data_loader_gives_the_loaders_pixels():
+    dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
+    assert len(dataset) == COUNT
+    with ArrayLoader(packed(), batch_size=10, transforms=AUGMENT, seed=4, shuffle=False) as loader:
+        for (images, labels), expected in zip(DataLoader(dataset, batch_size=10), loader, strict=True):
+            assert np.array_equal(images.numpy(), expected.images)
+            assert np.array_equal(labels.numpy(), expected.labels)
+    image, label = dataset[-1]
+    assert image.shape == (3, 32, 32)
+    assert label.dtype == torch.int64
+    with pytest.raises(IndexError):
+        dataset[COUNT]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_workers_may_be_started_in_any_way_and_learn_of_new_epochs(method):
+    dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
+    dataset[0]  # a decoder in this process must not disturb a fork
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # some Pythons warn about any fork beside threads
+        loader = DataLoader(
+            dataset, batch_size=10, num_workers=2, multiprocessing_context=method, persistent_workers=method == "spawn"
+        )
+        first = [images for images, _ in loader]
+        assert torch.equal(torch.cat(first), torch.stack([dataset[i][0] for i in range(COUNT)]))
+        if method == "spawn":
+            dataset.set_epoch(1)
+            second = [images for images, _ in loader]
+            assert torch.equal(torch.cat(second), torch.stack([dataset[i][0] for i in range(COUNT)]))
+            assert not torch.equal(torch.cat(first), torch.cat(second))
+        del loader
+        gc.collect()
+
+
+def test_several_fields_collate_into_a_dict():
+    dataset = penstock.torch.Dataset(masked(), transforms=[Resize((16, 16)), ToDtype(torch.bfloat16, scale=True)])
+    batch = next(iter(DataLoader(dataset, batch_size=5)))
+    assert {name: tuple(value.shape) for name, value in batch.items()} == {
+        "image": (5, 3, 16, 16),
+        "mask": (5, 1, 16, 16),
+        "label": (5,),
+    }
+    assert batch["image"].dtype == torch.bfloat16
+    assert list(next(iter(DataLoader(penstock.torch.Dataset(labelled()), batch_size=2)))["caption"]) == [
+        penstock.torch.Dataset(labelled())[i]["caption"] for i in range(2)
+    ]
+
+
+def test_a_dataset_pickles_without_its_decoder():
+    dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
+    image, _ = dataset[3]
+    assert torch.equal(pickle.loads(pickle.dumps(dataset))[3][0], image)
