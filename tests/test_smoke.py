@@ -1,10 +1,10 @@
 """Does it stand up at all? Fifty images packed, checked, loaded as tensors. Runs first."""
 
 import numpy as np
-import penstock.torch
 import torch
 
 import penstock
+import penstock.torch
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop
 from tests.images import image_folder
 

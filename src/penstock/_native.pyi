@@ -1,4 +1,4 @@
-"""The native core: hot loops only. Every call that does real work releases the GIL and writes into the caller's memory."""
+"""The native core: hot loops only. Calls that do real work release the GIL and write into the caller's memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +52,8 @@ class Pool:
 def probe(data: Buffer) -> dict[str, Any]:
     """Read a JPEG's header: width, height, components, precision, process, sampling, restart_interval, orientation.
 
-    `process` is "baseline", "extended", "progressive", "arithmetic" or "lossless". ValueError: not a JPEG, or no frame header in the data.
+    `process` is "baseline", "extended", "progressive", "arithmetic" or "lossless". ValueError: not a JPEG, or no frame
+    header in the data.
     """
 
 def tile_jpeg(data: Buffer) -> tuple[bytes, str]:
