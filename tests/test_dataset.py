@@ -13,6 +13,7 @@ import pytest
 
 import penstock
 from penstock.errors import ChecksumError, FormatError, SourceError, StorageError, UsageError
+from penstock.shard.index import encode_index
 from tests import folders, images
 
 
@@ -179,6 +180,18 @@ def test_an_unreadable_index_is_refused(packed, tmp_path, data):
     (tmp_path / "p.pen" / "index.parquet").write_bytes(data)
     with pytest.raises(FormatError, match="the index cannot be read"):
         penstock.open(tmp_path / "p.pen")
+
+
+@pytest.mark.parametrize(("part", "value"), [("length", 2**62), ("offset", 2**62), ("length", 1_000_000)])
+def test_a_range_that_no_shard_can_hold_is_refused_before_memory_is_asked_for(packed, tmp_path, part, value):
+    table = packed.index
+    values = table.column(f"image.{part}").to_pylist()
+    values[7] = value
+    name = f"image.{part}"
+    encoded = encode_index(table.set_column(table.column_names.index(name), name, pa.array(values)))
+    (tmp_path / "p.pen" / "index.parquet").write_bytes(encoded)
+    with pytest.raises(FormatError, match=r"points outside the shards for 1 samples(.|\n)*sample 7"):
+        penstock.open(tmp_path / "p.pen").read([0], "image")
 
 
 def test_what_is_no_dataset_is_refused(tmp_path):

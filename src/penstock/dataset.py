@@ -81,10 +81,8 @@ class PackedIndex:
         if digest not in {None, self.digest}:
             raise FormatError("the dataset was replaced by another while it was in use", file=file)
         self.classes = self.manifest.classes
-        self.skipped = tuple(
-            Skipped(item["name"], item["outcome"], item["why"], is_expected=item.get("is_expected", False))
-            for item in self.manifest.provenance.get("skipped", ())
-        )
+        listed = self.manifest.provenance.get("skipped", [])
+        self.skipped = tuple(Skipped.from_dict(item) for item in listed if isinstance(item, dict))
         self._file = os.path.join(path, self.manifest.index.file)
         with self._open() as parquet:
             self.schema: pa.Schema = parquet.schema_arrow
@@ -222,8 +220,20 @@ class Dataset:
                 )
             table = self._index.columns(column_names(field, self._index.schema))
             whole = to_column(table, field, self._index.files(), self.path)
+            if self.packed is not None:
+                self._check_inside_shards(whole, self.packed)
             self._columns[field] = whole if self._rows is None else _rows_of(whole, self._rows)
         return self._columns[field]
+
+    def _check_inside_shards(self, column: Column, packed: PackedIndex) -> None:
+        """Refuse ranges that no shard can have: reading them would ask for any amount of memory."""
+        sizes = np.array([shard.bytes for shard in packed.manifest.shards], np.int64)
+        outside = np.flatnonzero(column.offset > sizes[column.file] - column.length)
+        if len(outside):
+            where = int(column.offset[outside[0]]), int(column.offset[outside[0]] + column.length[outside[0]])
+            hint = "run `penstock verify` on the dataset"
+            what = f"the index points outside the shards for {len(outside)} samples"
+            raise FormatError(what, file=shown(self.path), sample=int(outside[0]), byte_range=where, hint=hint)
 
     def labels(self, name: str) -> NDArray[Any] | pa.ChunkedArray:
         """One label of every sample: numbers as a NumPy array, anything else as an Arrow array."""

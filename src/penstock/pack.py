@@ -231,6 +231,6 @@ def _report(folder: str, resumed: int) -> PackReport:
         stored_bytes=sum(shard.bytes for shard in manifest.shards) + manifest.index.bytes + len(encoded),
         outcomes=manifest.provenance["outcomes"],
         kept=manifest.provenance["kept"],
-        skipped=tuple(Skipped(**item) for item in manifest.provenance["skipped"]),
+        skipped=tuple(Skipped.from_dict(item) for item in manifest.provenance["skipped"]),
         resumed_items=resumed,
     )

@@ -126,7 +126,7 @@ class ShardWriter:
         self.done = _finished(folder, journal)
         self.items = self.done[-1].stop if self.done else 0
         self.resumed_items = self.items
-        self.skipped = [Skipped(**skipped) for piece in self.done for skipped in piece.skipped]
+        self.skipped = [Skipped.from_dict(skipped) for piece in self.done for skipped in piece.skipped]
         self._folder, self._journal, self._shard_bytes = folder, journal, shard_bytes
         self._rows = IndexRows(fields, labels)
         self._shard: GrowingFile | None = None

@@ -79,3 +79,11 @@ def test_an_empty_index_is_an_index():
     again = read_back(rows(0))
     column = to_column(again, "image", file_positions(again, [], "x"), "x")
     assert (len(column), column.formats) == (0, ())
+
+
+@pytest.mark.parametrize(("name", "values"), [("image.width", [1.5, 2.5]), ("image.offset", ["a", "b"])])
+def test_a_column_of_another_type_is_refused(name, values):
+    table = rows(2)
+    table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    with pytest.raises(FormatError, match="another type"):
+        to_column(table, "image", np.zeros(2, np.int32), "x")

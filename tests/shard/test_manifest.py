@@ -50,6 +50,8 @@ def test_unknown_members_are_passed_over():
         changed(shards=[{}]),
         changed(shards={}),
         changed(fields=[]),
+        changed(provenance=[]),
+        changed(pack=None),
     ],
 )
 def test_a_wrong_manifest_is_refused(data):

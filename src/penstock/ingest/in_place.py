@@ -14,6 +14,7 @@ import hashlib
 import json
 import logging
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, final
 
@@ -53,7 +54,7 @@ class FolderIndex:
         rest = json.loads(table.schema.metadata[_MEMBER])
         self.digest: str = rest["digest"]
         self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])
-        self.skipped = tuple(Skipped(**item) for item in rest["skipped"])
+        self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -105,7 +106,8 @@ def index_folder(source: Source) -> FolderIndex:
     table = _table(source, digest)
     try:
         os.makedirs(os.path.dirname(stored_at), exist_ok=True)
-        mine = f"{stored_at}.{os.getpid()}"  # two processes may index the same folder: the last whole file wins
+        # Two processes or threads may index the same folder: the last whole file wins.
+        mine = f"{stored_at}.{os.getpid()}.{threading.get_ident()}"
         write_atomically(mine, encode_index(table))
         os.replace(mine, stored_at)
     except (PenstockError, OSError) as error:

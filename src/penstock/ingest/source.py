@@ -56,6 +56,12 @@ class Skipped:
         """Give the fields, for JSON."""
         return asdict(self)
 
+    @staticmethod
+    def from_dict(item: dict[str, Any]) -> Skipped:
+        """Read what `as_dict` gave, whatever else it holds by now."""
+        name, outcome, why = (str(item.get(part, "")) for part in ("name", "outcome", "why"))
+        return Skipped(name, outcome, why, is_expected=bool(item.get("is_expected")))
+
     def error(self) -> SourceError:
         """Say it as an error, for whoever wants to stop at it."""
         hint = "mend or remove the file, or leave out such files with --on-error skip (on_error='skip')"

@@ -127,16 +127,18 @@ def to_column(table: pa.Table, field: str, files: NDArray[np.int32], path: str) 
         codes, formats = _codes(table.column(f"{field}.format"))
         column = Column(
             file=files,
-            offset=numpy_of(table.column(f"{field}.offset")),
-            length=numpy_of(table.column(f"{field}.length")),
-            crc32c=numpy_of(table.column(f"{field}.crc32c")) if f"{field}.crc32c" in table.column_names else None,
+            offset=_numbers(table, f"{field}.offset", np.int64),
+            length=_numbers(table, f"{field}.length", np.int64),
+            crc32c=_numbers(table, f"{field}.crc32c", np.uint32) if f"{field}.crc32c" in table.column_names else None,
             format=codes.astype(np.uint8),
-            width=numpy_of(table.column(f"{field}.width")),
-            height=numpy_of(table.column(f"{field}.height")),
+            width=_numbers(table, f"{field}.width", np.int32),
+            height=_numbers(table, f"{field}.height", np.int32),
             formats=formats,
         )
     except KeyError as error:
         raise FormatError(f"the index lacks a column: {error}", file=path) from error
+    except (TypeError, pa.ArrowException) as error:
+        raise FormatError(f"a column of the index has another type: {error}", file=path) from error
     if len(column) and (column.offset.min() < 0 or column.length.min() < 0):
         raise FormatError("the index holds a negative offset or length", file=path)
     return column
@@ -159,6 +161,11 @@ def numpy_of(column: pa.ChunkedArray) -> NDArray[Any]:
     if column.num_chunks == 1:
         return np.asarray(column.chunk(0).to_numpy(zero_copy_only=not pa.types.is_boolean(column.type)))
     return np.asarray(column.to_numpy())
+
+
+def _numbers(table: pa.Table, name: str, kind: type[np.generic]) -> NDArray[Any]:
+    """Give a column as numbers of the format's type; a narrower type will do, a wider one will not."""
+    return numpy_of(table.column(name)).astype(kind, casting="safe", copy=False)
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], tuple[str, ...]]:

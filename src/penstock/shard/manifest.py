@@ -79,8 +79,8 @@ def decode_manifest(data: bytes, file: str) -> Manifest:
             classes=None if body.get("classes") is None else tuple(str(name) for name in body["classes"]),
             index=IndexEntry(**index),
             shards=tuple(ShardEntry(**shard) for shard in shards),
-            pack=body.get("pack", {}),
-            provenance=body.get("provenance", {}),
+            pack=_pick(body, {"pack": dict})["pack"] if "pack" in body else {},
+            provenance=_pick(body, {"provenance": dict})["provenance"] if "provenance" in body else {},
         )
     except (KeyError, TypeError) as error:
         raise FormatError(f"the manifest lacks something: {error}", file=file) from error
