@@ -119,55 +119,59 @@ Grid TileDecoder::grid_y(const JpegHeader& header, int c, int reduction) {
   return {samples, factor, smooth, component_reduction(header, c, reduction)};
 }
 
-bool TileDecoder::prepare(const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]) {
+// What follows from the header alone; parts of components, tables. reduction_ is set.
+bool TileDecoder::prepare(const JpegHeader& header) {
   part_count_ = header.component_count;
   const bool single = part_count_ == 1;  // a scan of one component has MCUs of one block, whatever its factors
   const int mcu_width = single ? 8 : 8 * header.components[0].h, mcu_height = single ? 8 : 8 * header.components[0].v;
   mcus_across_ = divide_up(header.width, mcu_width);
-  window_ = {INT32_MAX, 0, INT32_MAX, 0};
+  total_ = mcus_across_ * divide_up(header.height, mcu_height);
+  interval_ = header.restart_interval ? header.restart_interval : total_;
+  block_count_ = 0;
+  // Tables are often shared; each is built once.
+  bool dc_built[4] = {}, ac_built[4] = {};
   for (int c = 0; c < part_count_; ++c) {
     Part& part = parts_[c];
     const auto& about = header.components[c];
-    part.reduction = component_reduction(header, c, reduction);
+    part.reduction = component_reduction(header, c, reduction_);
     part.size = 8 / part.reduction;
     part.blocks_x = single ? 1 : about.h;
     part.blocks_y = single ? 1 : about.v;
     part.quantizer = header.quantizers[about.quantizer].data();
     part.dc = &dc_[about.dc_table];
     part.ac = &ac_[about.ac_table];
-    const int width = part.size * part.blocks_x, height = part.size * part.blocks_y;  // samples per MCU
-    window_.column_start = std::min(window_.column_start, x[c].start / width);
-    window_.column_stop = std::max(window_.column_stop, divide_up(x[c].stop, width));
-    window_.row_start = std::min(window_.row_start, y[c].start / height);
-    window_.row_stop = std::max(window_.row_stop, divide_up(y[c].stop, height));
-  }
-  for (int c = 0; c < part_count_; ++c) {
-    Part& part = parts_[c];
-    const int width = part.size * part.blocks_x, height = part.size * part.blocks_y;
-    const int columns = window_.column_stop - window_.column_start, rows = window_.row_stop - window_.row_start;
-    part.stride = (static_cast<size_t>(columns) * width + 31) / 32 * 32 + Plane::kSlack;
-    part.samples = samples_[c].take(part.stride * rows * height + Plane::kSlack);
-    planes[c].stride = part.stride;
-    planes[c].data = part.samples + static_cast<size_t>(y[c].start - window_.row_start * height) * part.stride +
-                     (x[c].start - window_.column_start * width);
-    planes[c].x = x[c];
-    planes[c].y = y[c];
-  }
-  block_count_ = 0;
-  for (int c = 0; c < part_count_; ++c)
-    for (int b = 0; b < parts_[c].blocks_x * parts_[c].blocks_y; ++b) part_of_block_[block_count_++] = static_cast<uint8_t>(c);
-  total_ = mcus_across_ * divide_up(header.height, mcu_height);
-  interval_ = header.restart_interval ? header.restart_interval : total_;
-  wanted_stop_ = (window_.row_stop - 1) * mcus_across_ + window_.column_stop;
-  // Tables are often shared or repeated; each is built once.
-  bool dc_built[4] = {}, ac_built[4] = {};
-  for (int c = 0; c < part_count_; ++c) {
-    const auto& about = header.components[c];
+    for (int b = 0; b < part.blocks_x * part.blocks_y; ++b) part_of_block_[block_count_++] = static_cast<uint8_t>(c);
     if (!dc_built[about.dc_table] && !dc_[about.dc_table].build(header.dc[about.dc_table], true)) return false;
     if (!ac_built[about.ac_table] && !ac_[about.ac_table].build(header.ac[about.ac_table], false)) return false;
     dc_built[about.dc_table] = ac_built[about.ac_table] = true;
   }
   return true;
+}
+
+// The MCUs that hold the wanted samples of every component.
+void TileDecoder::choose_window(const Range x[3], const Range y[3]) {
+  window_ = {INT32_MAX, 0, INT32_MAX, 0};
+  for (int c = 0; c < part_count_; ++c) {
+    const int width = parts_[c].width(), height = parts_[c].height();
+    window_.column_start = std::min(window_.column_start, x[c].start / width);
+    window_.column_stop = std::max(window_.column_stop, divide_up(x[c].stop, width));
+    window_.row_start = std::min(window_.row_start, y[c].start / height);
+    window_.row_stop = std::max(window_.row_stop, divide_up(y[c].stop, height));
+  }
+}
+
+void TileDecoder::lay_planes(const Range x[3], const Range y[3], Plane planes[3]) {
+  const int columns = window_.column_stop - window_.column_start, rows = window_.row_stop - window_.row_start;
+  for (int c = 0; c < part_count_; ++c) {
+    Part& part = parts_[c];
+    part.stride = (static_cast<size_t>(columns) * part.width() + 31) / 32 * 32 + Plane::kSlack;
+    part.samples = samples_[c].take(part.stride * rows * part.height() + Plane::kSlack);
+    planes[c].stride = part.stride;
+    planes[c].data = part.samples + static_cast<size_t>(y[c].start - window_.row_start * part.height()) * part.stride +
+                     (x[c].start - window_.column_start * part.width());
+    planes[c].x = x[c];
+    planes[c].y = y[c];
+  }
 }
 
 // Notes where tiles end, up to `last_tile`. Restart markers must count 0 … 7 in a circle, one after every tile but the last.
@@ -257,24 +261,43 @@ bool TileDecoder::next_block(TileLane& lane) {
 }
 
 bool TileDecoder::finish_mcu(TileLane& lane) {
-  if (window_.holds(lane.row, lane.column)) {
-    int block = 0;
-    for (int c = 0; c < part_count_; ++c) {
-      const Part& part = parts_[c];
-      const int count = part.blocks_x * part.blocks_y;
-      uint8_t* corner = part.samples + (static_cast<size_t>(lane.row - window_.row_start) * part.blocks_y * part.stride +
-                                        static_cast<size_t>(lane.column - window_.column_start) * part.blocks_x) * part.size;
-      const auto place = [&](int b) {
-        return corner + (static_cast<size_t>(b / part.blocks_x) * part.stride + b % part.blocks_x) * part.size;
-      };
-      for (int b = 0; b < count; b += 2) {
-        const int other = b + 1 < count ? b + 1 : b;
-        if (!idct_two(lane.blocks[block + b], lane.blocks[block + other], part.reduction, place(b), place(other), part.stride)) return false;
-      }
-      block += count;
-    }
-  }
+  const bool fine = !window_.holds(lane.row, lane.column) || (expected_ ? compare_mcu(lane) : transform_mcu(lane));
   std::memset(lane.blocks, 0, sizeof(lane.blocks[0]) * block_count_);
+  return fine;
+}
+
+bool TileDecoder::transform_mcu(TileLane& lane) {
+  int block = 0;
+  for (int c = 0; c < part_count_; ++c) {
+    const Part& part = parts_[c];
+    const int count = part.blocks_x * part.blocks_y;
+    uint8_t* corner = part.samples + static_cast<size_t>(lane.row - window_.row_start) * part.height() * part.stride +
+                      static_cast<size_t>(lane.column - window_.column_start) * part.width();
+    const auto place = [&](int b) {
+      return corner + (static_cast<size_t>(b / part.blocks_x) * part.stride + b % part.blocks_x) * part.size;
+    };
+    for (int b = 0; b < count; b += 2) {
+      const int other = b + 1 < count ? b + 1 : b;
+      if (!idct_two(lane.blocks[block + b], lane.blocks[block + other], part.reduction, place(b), place(other), part.stride)) return false;
+    }
+    block += count;
+  }
+  return true;
+}
+
+// Blocks that only fill up the last MCU of a row or column may differ: nobody sees them.
+bool TileDecoder::compare_mcu(const TileLane& lane) const {
+  int block = 0;
+  for (int c = 0; c < part_count_; ++c) {
+    const Part& part = parts_[c];
+    const auto& expected = expected_->components[c];
+    for (int by = 0; by < part.blocks_y; ++by)
+      for (int bx = 0; bx < part.blocks_x; ++bx, ++block) {
+        const int row = lane.row * part.blocks_y + by, column = lane.column * part.blocks_x + bx;
+        if (row >= expected.down || column >= expected.across) continue;
+        if (std::memcmp(lane.blocks[block], expected.rows[row] + 64 * static_cast<size_t>(column), sizeof lane.blocks[block])) return false;
+      }
+  }
   return true;
 }
 
@@ -305,8 +328,9 @@ int TileDecoder::run(TileLane* const* tiles) {
   return run_plain<kCount>(lanes, between);
 }
 
-bool TileDecoder::decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]) {
-  if (!prepare(header, reduction, x, y, planes)) return false;
+// Decodes the tiles that the window needs, each into its MCUs' places.
+bool TileDecoder::run_tiles(Bytes data, const JpegHeader& header) {
+  wanted_stop_ = (window_.row_stop - 1) * mcus_across_ + window_.column_stop;
   scan_ = data.subspan(header.scan_offset);
   if (!find_tiles(scan_, header.restart_interval, (wanted_stop_ - 1) / interval_) || !list_wanted()) return false;
   damaged_ = false;
@@ -325,6 +349,36 @@ bool TileDecoder::decode(Bytes data, const JpegHeader& header, int reduction, co
   if (!damaged_) return true;
   for (TileLane& lane : lanes_) std::memset(lane.blocks, 0, sizeof lane.blocks);
   return false;
+}
+
+bool TileDecoder::decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]) {
+  expected_ = nullptr;
+  reduction_ = reduction;
+  if (!prepare(header)) return false;
+  choose_window(x, y);
+  lay_planes(x, y, planes);
+  return run_tiles(data, header);
+}
+
+bool TileDecoder::matches(Bytes data, const JpegHeader& header, const Coefficients& expected) {
+  static constexpr std::array<uint16_t, 64> kOnes = [] {
+    std::array<uint16_t, 64> ones{};
+    ones.fill(1);
+    return ones;
+  }();
+  reduction_ = 1;
+  if (!takes(header) || static_cast<int>(expected.components.size()) != header.component_count || !prepare(header)) return false;
+  for (int c = 0; c < part_count_; ++c) {
+    const auto& component = expected.components[c];
+    for (int k = 0; k < 64; ++k)
+      if (component.quantizer[kNaturalOrder[k]] != parts_[c].quantizer[k]) return false;
+    parts_[c].quantizer = kOnes.data();
+    const int rows = total_ / mcus_across_;
+    if (divide_up(component.across, parts_[c].blocks_x) != mcus_across_ || divide_up(component.down, parts_[c].blocks_y) != rows) return false;
+  }
+  window_ = {0, total_ / mcus_across_, 0, mcus_across_};
+  expected_ = &expected;
+  return run_tiles(data, header);
 }
 
 }  // namespace penstock

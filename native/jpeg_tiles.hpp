@@ -17,6 +17,16 @@
 
 namespace penstock {
 
+// The quantised blocks of an image, per component.
+struct Coefficients {
+  struct Component {
+    int across, down;                  // blocks
+    std::vector<const int16_t*> rows;  // per row of blocks, one block after another, row-major
+    std::array<uint16_t, 64> quantizer;  // row-major
+  };
+  std::vector<Component> components;
+};
+
 class TileDecoder {
  public:
   // Whether `header` is of the kind described above.
@@ -30,6 +40,9 @@ class TileDecoder {
   // Decodes the samples [x[c], y[c]) of every component. False: the data is damaged or unusual.
   bool decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]);
 
+  // Whether the whole image decodes to these coefficients, with the quantisers that they came with.
+  bool matches(Bytes data, const JpegHeader& header, const Coefficients& expected);
+
  private:
   static constexpr int kLanes = 3;
   static constexpr int kMostBlocks = 10;  // of one MCU: 4 × 2 of luma, 2 of chroma
@@ -42,6 +55,8 @@ class TileDecoder {
     const uint16_t* quantizer;
     uint8_t* samples;
     size_t stride;
+    int width() const { return size * blocks_x; }  // samples per MCU
+    int height() const { return size * blocks_y; }
   };
   struct Window {  // wanted MCUs
     int row_start, row_stop, column_start, column_stop;
@@ -59,13 +74,18 @@ class TileDecoder {
     Buffer clean;
   };
 
-  bool prepare(const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]);
+  bool prepare(const JpegHeader& header);
+  void choose_window(const Range x[3], const Range y[3]);
+  void lay_planes(const Range x[3], const Range y[3], Plane planes[3]);
+  bool run_tiles(Bytes data, const JpegHeader& header);
   bool find_tiles(Bytes scan, int interval, int last_tile);
   bool list_wanted();
   bool open_tile(TileLane& lane);
   bool open_block(TileLane& lane);
   bool next_block(TileLane& lane);
   bool finish_mcu(TileLane& lane);
+  bool transform_mcu(TileLane& lane);
+  bool compare_mcu(const TileLane& lane) const;
   template <int kCount>
   int run(TileLane* const* lanes);
 
@@ -77,10 +97,11 @@ class TileDecoder {
   Bytes scan_;
   Part parts_[3];
   uint8_t part_of_block_[kMostBlocks] = {};
-  int part_count_ = 0, block_count_ = 0, mcus_across_ = 0, interval_ = 0, total_ = 0, wanted_stop_ = 0;
+  int part_count_ = 0, reduction_ = 1, block_count_ = 0, mcus_across_ = 0, interval_ = 0, total_ = 0, wanted_stop_ = 0;
   Window window_{};
   TileLane lanes_[kLanes];
   bool damaged_ = false;
+  const Coefficients* expected_ = nullptr;  // what blocks are compared with, instead of being transformed
 };
 
 }  // namespace penstock

@@ -1,7 +1,9 @@
 #include "tile_jpeg.hpp"
 
-#include <cstdlib>
+#include <algorithm>
+#include <utility>
 
+#include "jpeg_tiles.hpp"
 #include "turbo.hpp"
 
 namespace penstock {
@@ -15,6 +17,29 @@ int tile_interval(int across) {
   return across < 4 ? across : 4;
 }
 
+namespace {
+
+// Whether the decoder that will read these tiles finds in them what libjpeg-turbo found in the source.
+std::string check_tiles(Bytes tiles, const JpegHeader& source, TurboCoefficients& coefficients) {
+  static thread_local TileDecoder decoder;
+  JpegHeader header;
+  if (std::string why = parse_jpeg(tiles, header); !why.empty()) return "not lossless: " + why;
+  if (!TileDecoder::takes(header)) return "unusual sampling (" + header.sampling() + ")";
+  if (header.width != source.width || header.height != source.height || header.colour() != source.colour() ||
+      header.orientation != source.orientation)
+    return "not lossless: the headers differ";
+  Coefficients expected;
+  for (int c = 0; c < coefficients.components(); ++c) {
+    Coefficients::Component component{coefficients.blocks_across(c), coefficients.blocks_down(c), {}, {}};
+    for (int row = 0; row < component.down; ++row) component.rows.push_back(coefficients.row(c, row));
+    std::copy_n(coefficients.quantizer(c), 64, component.quantizer.begin());
+    expected.components.push_back(std::move(component));
+  }
+  return decoder.matches(tiles, header, expected) ? "" : "not lossless: coefficients differ";
+}
+
+}  // namespace
+
 std::string tile_jpeg(Bytes data, std::vector<uint8_t>& out) {
   JpegHeader header;
   if (std::string why = parse_jpeg(data, header); !why.empty()) return "broken: " + why;
@@ -23,9 +48,10 @@ std::string tile_jpeg(Bytes data, std::vector<uint8_t>& out) {
   if (static_cast<int64_t>(header.width) * header.height > 500'000'000) return "too large: over 500 million pixels";
   const int mcu_width = header.component_count == 1 ? 8 : 8 * header.max_h();
   const int interval = tile_interval((header.width + mcu_width - 1) / mcu_width);
-  if (std::string why = turbo_transcode(data, interval, out); !why.empty()) return "broken: " + why;
-  if (std::string why = turbo_compare(data, out); !why.empty()) return "not lossless: " + why;
-  return "";
+  TurboCoefficients coefficients;
+  if (std::string why = coefficients.read(data); !why.empty()) return "broken: " + why;
+  if (std::string why = coefficients.write(interval, out); !why.empty()) return "broken: " + why;
+  return check_tiles(out, header, coefficients);
 }
 
 }  // namespace penstock

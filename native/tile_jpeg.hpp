@@ -12,7 +12,8 @@
 
 namespace penstock {
 
-// Empty: `out` holds the tiled file, checked to have the same coefficients. Else why the file must stay as it is.
+// Empty: `out` holds the tiled file, checked to have the same coefficients: libjpeg-turbo
+// reads the source, TileDecoder the result. Else why the file must stay as it is.
 std::string tile_jpeg(Bytes data, std::vector<uint8_t>& out);
 
 // The MCUs between two markers, for rows of `across` MCUs.

@@ -146,16 +146,20 @@ bool is_own_marker(const jpeg_compress_struct& out, const jpeg_marker_struct* m)
   return out.write_Adobe_marker && m->marker == JPEG_APP0 + 14 && m->data_length >= 5 && std::memcmp(m->data, "Adobe", 5) == 0;
 }
 
-bool transcode(Decoder& d, Encoder& e, Bytes data, int interval) {
+bool read_coefficients(Decoder& d, Bytes data, jvirt_barray_ptr*& coefficients) {
   if (setjmp(d.trouble.escape)) return false;
-  if (setjmp(e.trouble.escape)) return false;
   d.open(data);
-  e.open();
   jpeg_save_markers(&d.info, JPEG_COM, 0xFFFF);
   for (int i = 0; i < 16; ++i) jpeg_save_markers(&d.info, JPEG_APP0 + i, 0xFFFF);
   jpeg_read_header(&d.info, TRUE);
-  jvirt_barray_ptr* coefficients = jpeg_read_coefficients(&d.info);
-  if (d.info.err->num_warnings) return true;
+  coefficients = jpeg_read_coefficients(&d.info);
+  return true;
+}
+
+bool write_coefficients(Decoder& d, jvirt_barray_ptr* coefficients, Encoder& e, int interval) {
+  if (setjmp(d.trouble.escape)) return false;
+  if (setjmp(e.trouble.escape)) return false;
+  e.open();
   jpeg_copy_critical_parameters(&d.info, &e.info);
   e.info.write_JFIF_header = d.info.saw_JFIF_marker;  // none is added
   e.info.optimize_coding = TRUE;
@@ -166,34 +170,7 @@ bool transcode(Decoder& d, Encoder& e, Bytes data, int interval) {
   for (const jpeg_marker_struct* m = d.info.marker_list; m; m = m->next)
     if (!is_own_marker(e.info, m)) jpeg_write_marker(&e.info, m->marker, m->data, m->data_length);
   jpeg_finish_compress(&e.info);
-  jpeg_finish_decompress(&d.info);
   return true;
-}
-
-bool read_coefficients(Decoder& d, Bytes data, jvirt_barray_ptr*& coefficients) {
-  if (setjmp(d.trouble.escape)) return false;
-  d.open(data);
-  jpeg_read_header(&d.info, TRUE);
-  coefficients = jpeg_read_coefficients(&d.info);
-  return true;
-}
-
-const char* difference(Decoder& a, jvirt_barray_ptr* ca, Decoder& b, jvirt_barray_ptr* cb) {
-  if (a.info.num_components != b.info.num_components || a.info.image_width != b.info.image_width ||
-      a.info.image_height != b.info.image_height || a.info.jpeg_color_space != b.info.jpeg_color_space)
-    return "the frame headers differ";
-  for (int c = 0; c < a.info.num_components; ++c) {
-    const auto &x = a.info.comp_info[c], &y = b.info.comp_info[c];
-    if (x.h_samp_factor != y.h_samp_factor || x.v_samp_factor != y.v_samp_factor) return "the sampling differs";
-    if (!x.quant_table || !y.quant_table || std::memcmp(x.quant_table->quantval, y.quant_table->quantval, sizeof x.quant_table->quantval))
-      return "the quantisation tables differ";
-    for (JDIMENSION row = 0; row < x.height_in_blocks; ++row) {
-      JBLOCKARRAY ra = a.info.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&a.info), ca[c], row, 1, FALSE);
-      JBLOCKARRAY rb = b.info.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&b.info), cb[c], row, 1, FALSE);
-      if (std::memcmp(ra[0], rb[0], sizeof(JBLOCK) * x.width_in_blocks)) return "coefficients differ";
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -206,24 +183,37 @@ void turbo_decode(Bytes data, int reduction, Range rows, TurboImage& image) {
   if (decoder.trouble.base.num_warnings) image.warning = decoder.trouble.warning;
 }
 
-std::string turbo_transcode(Bytes data, int interval, std::vector<uint8_t>& out) {
+struct TurboCoefficients::State {
   Decoder decoder;
+  jvirt_barray_ptr* coefficients = nullptr;
+};
+
+TurboCoefficients::TurboCoefficients() : state_(std::make_unique<State>()) {}
+TurboCoefficients::~TurboCoefficients() = default;
+
+std::string TurboCoefficients::read(Bytes data) {
+  const Trouble& trouble = state_->decoder.trouble;
+  if (!read_coefficients(state_->decoder, data, state_->coefficients)) return trouble.error;
+  return trouble.base.num_warnings ? trouble.warning : "";
+}
+
+std::string TurboCoefficients::write(int interval, std::vector<uint8_t>& out) {
   Encoder encoder;
-  if (!transcode(decoder, encoder, data, interval))
-    return decoder.trouble.error[0] ? decoder.trouble.error : encoder.trouble.error;
-  if (decoder.trouble.base.num_warnings) return decoder.trouble.warning;
+  if (!write_coefficients(state_->decoder, state_->coefficients, encoder, interval))
+    return encoder.trouble.error[0] ? encoder.trouble.error : state_->decoder.trouble.error;
   out.assign(encoder.bytes, encoder.bytes + encoder.size);
   return "";
 }
 
-std::string turbo_compare(Bytes one, Bytes other) {
-  Decoder a, b;
-  jvirt_barray_ptr *ca = nullptr, *cb = nullptr;
-  if (!read_coefficients(a, one, ca)) return a.trouble.error;
-  if (!read_coefficients(b, other, cb)) return b.trouble.error;
-  if (a.trouble.base.num_warnings || b.trouble.base.num_warnings) return "libjpeg-turbo warned about the data";
-  const char* what = difference(a, ca, b, cb);
-  return what ? what : "";
+int TurboCoefficients::components() const { return state_->decoder.info.num_components; }
+int TurboCoefficients::blocks_across(int c) const { return static_cast<int>(state_->decoder.info.comp_info[c].width_in_blocks); }
+int TurboCoefficients::blocks_down(int c) const { return static_cast<int>(state_->decoder.info.comp_info[c].height_in_blocks); }
+const uint16_t* TurboCoefficients::quantizer(int c) const { return state_->decoder.info.comp_info[c].quant_table->quantval; }
+
+const int16_t* TurboCoefficients::row(int c, int block_row) {
+  jpeg_decompress_struct& info = state_->decoder.info;
+  // Everything is in memory, so nothing can fail here and rows stay where they are.
+  return info.mem->access_virt_barray(reinterpret_cast<j_common_ptr>(&info), state_->coefficients[c], static_cast<JDIMENSION>(block_row), 1, FALSE)[0][0];
 }
 
 }  // namespace penstock

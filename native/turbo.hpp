@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,11 +25,29 @@ struct TurboImage {
 // Decodes at 1/reduction (1, 2, 4, 8), keeping only full-size rows [rows.start, rows.stop).
 void turbo_decode(Bytes data, int reduction, Range rows, TurboImage& image);
 
-// Rewrites losslessly: baseline, a restart marker every `interval` MCUs, optimised Huffman tables, all markers kept.
-// Returns an empty string or why it could not.
-std::string turbo_transcode(Bytes data, int interval, std::vector<uint8_t>& out);
+// The quantised coefficients of a whole image.
+class TurboCoefficients {
+ public:
+  TurboCoefficients();
+  ~TurboCoefficients();
+  TurboCoefficients(const TurboCoefficients&) = delete;
+  TurboCoefficients& operator=(const TurboCoefficients&) = delete;
 
-// Whether both files hold the same coefficients and quantisation tables. Empty if so, else the difference.
-std::string turbo_compare(Bytes one, Bytes other);
+  // Empty, or why the data cannot be read without a warning. The data must outlive this object.
+  std::string read(Bytes data);
+
+  // As baseline JPEG with a restart marker every `interval` MCUs, optimised Huffman tables, and all markers kept. Once only.
+  std::string write(int interval, std::vector<uint8_t>& out);
+
+  int components() const;
+  int blocks_across(int component) const;
+  int blocks_down(int component) const;
+  const int16_t* row(int component, int block_row);  // its blocks one after another, row-major
+  const uint16_t* quantizer(int component) const;    // row-major
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace penstock

@@ -59,7 +59,11 @@ class PenstockError(Exception):
     def __str__(self) -> str:
         text = self.what
         if self.got is not None or self.expected is not None:
-            parts = [f"{name} {value}" for name, value in (("got", self.got), ("expected", self.expected)) if value is not None]
+            parts = [
+                f"{name} {value}"
+                for name, value in (("got", self.got), ("expected", self.expected))
+                if value is not None
+            ]
             text += ": " + ", ".join(parts)
         where = []
         if self.sample is not None:
