@@ -64,6 +64,9 @@ class Index(Protocol):
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the path."""
 
+    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
+        """Give paths to open, and each file's position among them."""
+
 
 @final
 class PackedIndex:
@@ -84,6 +87,7 @@ class PackedIndex:
         listed = self.manifest.provenance.get("skipped", [])
         self.skipped = tuple(Skipped.from_dict(item) for item in listed if isinstance(item, dict))
         self._file = os.path.join(path, self.manifest.index.file)
+        self._paths = [os.fsencode(os.path.join(path, shard.file)) for shard in self.manifest.shards]
         with self._open() as parquet:
             self.schema: pa.Schema = parquet.schema_arrow
             rows = parquet.metadata.num_rows
@@ -106,6 +110,10 @@ class PackedIndex:
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name shards."""
         return [self.manifest.shards[file].file for file in files.tolist()]
+
+    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
+        """Give the paths of all shards: there are few, so every read is given the same list."""
+        return self._paths, files
 
     def _open(self) -> pq.ParquetFile:
         try:
@@ -274,20 +282,20 @@ class Dataset:
         """
         column = self.column(field)
         ids = self._checked(np.asarray(ids))
-        plan = plan_reads(column.file[ids], column.offset[ids], column.length[ids])
-        files, of_read = np.unique(plan.file, return_inverse=True)
-        paths = [os.fsencode(os.path.join(self.path, name)) for name in self._index.names(files)]
+        lengths = column.length[ids]
+        plan = plan_reads(column.file[ids], column.offset[ids], lengths)
+        paths, of_read = self._index.paths(plan.file)
         if block is None or len(block) < plan.block_bytes:
             block = np.empty(plan.block_bytes, np.uint8)
-        failed = fill_block(paths, replace(plan, file=of_read.astype(np.int32)), block)
+        failed = fill_block(paths, replace(plan, file=of_read), block)
         errors: dict[int, PenstockError] = {}
         for read, number, arrived in failed:
-            ends = plan.start + column.length[ids] - plan.position[read]
+            ends = plan.start + lengths - plan.position[read]
             for position in np.flatnonzero((plan.read == read) & (ends > arrived)).tolist():
                 errors[position] = self._read_error(int(ids[position]), column, paths[of_read[read]], number)
         if errors and not collect_errors:
             raise errors[min(errors)]
-        return Block(block, plan.start, column.length[ids], errors)
+        return Block(block, plan.start, lengths, errors)
 
     def _read_error(self, number: int, column: Column, path: bytes, error_number: int) -> PenstockError:
         error: PenstockError

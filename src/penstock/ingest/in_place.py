@@ -76,6 +76,12 @@ class FolderIndex:
         """Name files, relative to the folder."""
         return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
 
+    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
+        """Give the paths of some files: there may be millions, so only of those asked for."""
+        chosen, positions = np.unique(files, return_inverse=True)
+        paths = [os.fsencode(os.path.join(self.path, name)) for name in self.names(chosen)]
+        return paths, positions.astype(np.int32)
+
     def __reduce__(self) -> tuple[Any, ...]:
         if self._stored_at is not None and os.path.exists(self._stored_at):
             return _reopened, (self.path, self._stored_at, self.digest)
