@@ -23,11 +23,12 @@ setup: $(VENV)/built  ## make or refresh the environment and build the native co
 test: $(VENV)/built  ## run the test-suite
 	$(BIN)/python -m pytest
 
-check: $(VENV)/built  ## lint, types, layers
+check: $(VENV)/built  ## lint, types, layers, tests: to be green before a change is done
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest
 
 check-native: $(SANITIZE)/built  ## native tests under the address and undefined-behaviour sanitizers, then a short fuzzing run
 	tests/native/sanitized $(SANITIZE) -m pytest tests/native

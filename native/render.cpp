@@ -121,7 +121,7 @@ Outcome Renderer::render_turbo(const Source& source, const OutputShape& shape, i
   turbo_decode(source.bytes, reduction, taps_y_.used(), turbo_);
   if (!turbo_.error.empty()) return {Status::kBroken, turbo_.error};
   const Grid gx{header_.width, 1, false, reduction}, gy{header_.height, 1, false, reduction};
-  render_interleaved(turbo_.pixels.data(), static_cast<size_t>(turbo_.width) * 3, 3, turbo_.rows, gx, gy, source, shape, out);
+  render_interleaved(turbo_.pixels, static_cast<size_t>(turbo_.width) * 3, 3, turbo_.rows, gx, gy, source, shape, out);
   if (!turbo_.warning.empty()) return {Status::kWarned, turbo_.warning};
   return {};
 }

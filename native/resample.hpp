@@ -22,15 +22,18 @@ struct Plane {
   const uint8_t* at(int column, int row) const { return data + static_cast<size_t>(row - y.start) * stride + (column - x.start); }
 };
 
-// Memory that grows to what the largest image needs and is then used again.
+// Memory that grows to what images need and is then used again. What one huge image took is let go with the next.
 class Buffer {
  public:
   uint8_t* take(size_t bytes) {
+    const bool is_left_over = memory_.size() > kMostKept && bytes <= kMostKept;
+    if (is_left_over) std::vector<uint8_t>().swap(memory_);
     if (bytes > memory_.size()) memory_.resize(bytes + bytes / 4);
     return memory_.data();
   }
 
  private:
+  static constexpr size_t kMostKept = 32 << 20;
   std::vector<uint8_t> memory_;
 };
 

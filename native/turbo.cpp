@@ -110,11 +110,12 @@ bool decode_rows(Decoder& d, Bytes data, int reduction, Range rows, TurboImage& 
   image.height = static_cast<int>(d.info.output_height);
   image.rows = {rows.start / reduction, std::min((rows.stop + reduction - 1) / reduction, image.height)};
   const size_t stride = static_cast<size_t>(image.width) * 3;
-  image.pixels.resize(stride * (image.rows.size() + 1) + 64);
-  uint8_t* spare = image.pixels.data() + stride * image.rows.size();
+  uint8_t* pixels = image.memory.take(stride * (image.rows.size() + 1) + 64);
+  uint8_t* spare = pixels + stride * image.rows.size();
+  image.pixels = pixels;
   while (static_cast<int>(d.info.output_scanline) < image.rows.stop) {
     const int y = static_cast<int>(d.info.output_scanline) - image.rows.start;
-    JSAMPROW row = y >= 0 ? image.pixels.data() + stride * y : spare;
+    JSAMPROW row = y >= 0 ? pixels + stride * y : spare;
     jpeg_read_scanlines(&d.info, &row, 1);
   }
   if (d.info.output_scanline == d.info.output_height) jpeg_finish_decompress(&d.info);

@@ -10,12 +10,14 @@
 
 #include "axis.hpp"
 #include "jpeg_header.hpp"
+#include "resample.hpp"
 
 namespace penstock {
 
 struct TurboImage {
-  std::vector<uint8_t> pixels;  // interleaved RGB, rows `rows` of the (possibly reduced) image
-  int width = 0;                // of the whole reduced image
+  Buffer memory;
+  const uint8_t* pixels = nullptr;  // interleaved RGB, rows `rows` of the (possibly reduced) image
+  int width = 0;                    // of the whole reduced image
   int height = 0;
   Range rows{0, 0};
   std::string warning;  // libjpeg's first, empty if none

@@ -212,12 +212,14 @@ def test_kept_batches_keep_their_pixels():
 def test_dropped_batches_give_their_memory_back():
     with Loader(packed(), batch_size=1, transforms=AUGMENT, memory=200_000) as loader:
         places = {batch.images.__array_interface__["data"][0] for _ in range(3) for batch in loader}
-    assert len(places) <= loader._depth + 2 + 2  # that wait, that are decoded, that the consumer has or lets go of
+    assert (
+        len(places) <= loader._memory.depth + 2 + 2
+    )  # that wait, that are decoded, that the consumer has or lets go of
 
 
 def test_the_memory_budget_decides_the_depth():
     def depth(memory):
-        return Loader(packed(), batch_size=16, transforms=AUGMENT, memory=memory)._depth
+        return Loader(packed(), batch_size=16, transforms=AUGMENT, memory=memory)._memory.depth
 
     assert depth(1_000_000) < depth(2_000_000) <= depth(None)
     with pytest.raises(UsageError, match="memory budget is too small"):

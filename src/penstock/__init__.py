@@ -15,6 +15,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
     pack.py       WRITE PATH: ingest → transcode → shard → storage
     verify.py     is a packed dataset what its index says?
     export.py     the files back out
+    selection.py  which fields a batch has
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
     ingest/       foreign data → records

@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
-import pyarrow as pa
 
 from penstock.dataset import Dataset, open_dataset
 from penstock.decode.batch import BatchDecoder, Encoded, Expected
 from penstock.decode.image import MAX_PIXELS
-from penstock.errors import FormatError, PenstockError, UsageError
+from penstock.errors import PenstockError, UsageError
 from penstock.order import Draws, Permutation, Sequential
 from penstock.order.batches import batch_count, batch_slices, slabs
 from penstock.order.mix import mix_key
-from penstock.pipeline import Pipeline, Reservoir, Stage
-from penstock.pipeline.budget import Load, depth_within
+from penstock.pipeline import Pipeline, Stage
+from penstock.pipeline.memory import BatchMemory
 from penstock.pipeline.tally import LoaderStatistics, Tally
+from penstock.selection import Selection
 from penstock.transforms import Plan
 from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Geometry, Pair
@@ -38,12 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from penstock.types import Column
-
 __all__ = ["Delivery", "Loader", "LoaderStatistics", "Tuning"]
-
-DEFAULT_MEMORY_BYTES = 512 * 2**20
-DEFAULT_DEPTH = 2  # granted by default even where it takes more memory than that
 
 
 @final
@@ -160,10 +154,11 @@ class Loader:
         self._next_epoch = 0
         self._tally = Tally()
         self._running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
-        self._choose(fields)
+        self._selection = Selection.of(self.dataset, fields)
+        self._check_transforms()
         threads = _cores() if threads is None else threads
         self._calls = self._tuning.decoding_calls if threads else 1
-        self._lay_out(memory)
+        self._memory = self._lay_out(memory)
         self._decoder = BatchDecoder(threads, max_pixels=self._tuning.max_pixels)
 
     def _read_path(self, epoch: int, tally: Tally) -> Iterator[Any]:
@@ -172,8 +167,10 @@ class Loader:
         order = Permutation(count, mix_key(self._seed, epoch)) if self._shuffle else Sequential(count)
         planned = self._planned(order, epoch, tally)  # _Planned: the ids of a batch, where its crops lie
         stages = [
-            Stage("read", self._read, depth=self._depth),  # _Read: their encoded bytes, one block per field
-            Stage("decode", self._decode, threads=self._calls, depth=self._depth),  # Pair or Batch: pixels, labels
+            Stage("read", self._read, depth=self._memory.depth),  # _Read: their encoded bytes, one block per field
+            Stage(
+                "decode", self._decode, threads=self._calls, depth=self._memory.depth
+            ),  # Pair or Batch: pixels, labels
         ]
         if self._delivery.finish is not None:
             stages.append(Stage("deliver", self._delivery.finish, depth=1))  # the same as tensors, on a device
@@ -197,8 +194,8 @@ class Loader:
         encoded: dict[str, Encoded] = {}
         errors: dict[int, PenstockError] = {}
         read_bytes = 0
-        for name, column in self._columns.items():
-            got = self.dataset.read(planned.ids, name, self._block(column), collect_errors=True)
+        for name in self._selection.columns:
+            got = self.dataset.read(planned.ids, name, self._memory.block(name), collect_errors=True)
             encoded[name] = Encoded(planned.expected[name], got.data, got.offsets, got.lengths)
             errors |= got.errors
             read_bytes += int(got.lengths.sum())
@@ -207,15 +204,15 @@ class Loader:
 
     def _decode(self, read: _Read) -> Batch | Pair:
         """Decode: the pixels of each field, the same crop for all; then what else belongs to the batch."""
-        planned, errors, orientations = read.planned, dict(read.errors), None
+        planned, selection, errors, orientations = read.planned, self._selection, dict(read.errors), None
         ids, geometry = planned.ids, planned.geometry
         if geometry is None:
-            orientations = self._decoder.orientations(read.encoded[self._image])
+            orientations = self._decoder.orientations(read.encoded[self._selection.leader])
             geometry = self._geometry(ids, planned.epoch, orientations)
         pixels: dict[str, NDArray[Any]] = {}
         warned = 0
         for name, encoded in read.encoded.items():
-            pixels[name] = self._array(name, len(ids))
+            pixels[name] = self._memory.pixels(name, len(ids))
             decoded = self._decoder.decode(
                 encoded,
                 geometry,
@@ -225,21 +222,21 @@ class Loader:
                 leave_out=errors,
             )
             if decoded.errors:
-                errors |= {at: self._located(error, int(ids[at]), name) for at, error in decoded.errors.items()}
+                errors |= {at: selection.located(error, int(ids[at]), name) for at, error in decoded.errors.items()}
             warned += decoded.warned
-            self._blocks.append(encoded.block)
+            self._memory.take_back(encoded.block)
         labels = planned.labels
         if errors:
             if not self._skips:
-                raise self._filed(errors[min(errors)], int(ids[min(errors)]))
+                raise selection.filed(errors[min(errors)], int(ids[min(errors)]))
             kept = np.setdiff1d(np.arange(len(ids)), list(errors))
             ids, labels = ids[kept], {name: _only(values, kept) for name, values in labels.items()}
             pixels = {name: _compacted(array, kept) for name, array in pixels.items()}
         planned.tally.made(len(ids), warned=warned, errors=errors)
         values = {name: self._valued(name, array) for name, array in pixels.items()} | labels
-        if len(self._columns) == len(labels) == 1 and not self._masks:
-            return Pair(values[self._image], labels[next(iter(labels))], ids)
-        return Batch({name: values[name] for name in self._names}, ids)
+        if selection.is_pair:
+            return Pair(values[selection.leader], labels[next(iter(labels))], ids)
+        return Batch({name: values[name] for name in selection.names}, ids)
 
     # What the user calls.
 
@@ -277,9 +274,8 @@ class Loader:
         self.close()
 
     def __repr__(self) -> str:
-        return (
-            f"Loader({self.dataset!r}, {self._count} batches of {self.batch_size}, depth {self._depth}, {self._plan!r})"
-        )
+        shape = f"{self._count} batches of {self.batch_size}, depth {self._memory.depth}"
+        return f"Loader({self.dataset!r}, {shape}, {self._plan!r})"
 
     @property
     def epoch(self) -> int:
@@ -289,7 +285,7 @@ class Loader:
     @property
     def kinds(self) -> dict[str, Literal["image", "mask"]]:
         """The binary fields of a batch, and what they are."""
-        return {name: "mask" if name in self._masks else "image" for name in self._columns}
+        return self._selection.kinds
 
     @property
     def plan(self) -> Plan:
@@ -298,75 +294,43 @@ class Loader:
 
     # How it is set up.
 
-    def _choose(self, fields: Sequence[str] | None) -> None:
-        """Choose the fields of a batch, and see that they go together."""
-        dataset = self.dataset
-        known = (*dataset.fields, *dataset.label_names)
-        self._names = tuple(known if fields is None else fields)
-        if unknown := [name for name in self._names if name not in known]:
-            raise UsageError("the dataset has no such field", got=unknown, expected=f"some of {list(known)}")
-        self._columns = {name: dataset.column(name) for name in self._names if name in dataset.fields}
-        self._labels = {name: dataset.labels(name) for name in self._names if name in dataset.label_names}
-        if not self._columns:
-            raise UsageError("a batch has at least one image field", got=list(self._names), expected=dataset.fields)
-        self._masks = frozenset(name for name in self._columns if name.endswith("mask"))
-        self._image = next((name for name in self._columns if name not in self._masks), next(iter(self._columns)))
-        self._check_sizes()
-        moved = [one.name for one in self._plan.rest if isinstance(one, Foreign) and one.moves_pixels]
-        if self._masks and moved:
+    def _check_transforms(self) -> None:
+        """See that the transforms go with the fields and with how batches are delivered."""
+        masks, plan = self._selection.masks, self._plan
+        moved = [one.name for one in plan.rest if isinstance(one, Foreign) and one.moves_pixels]
+        if masks and moved:
             raise UsageError(f"{moved[0]} would move images but not their masks", hint="leave the masks or it out")
-        if self._masks and self._orients:
+        if masks and self._orients:
             raise UsageError("EXIF orientations are those of images, not of their masks", got="exif_orientation=True")
-        if self._plan.rest and not self._delivery.runs_rest:
-            raise UsageError(
-                f"{self._plan!r} has transforms that run on tensors", hint="use penstock.torch.Loader for them"
-            )
-        if self._plan.values.dtype == "bfloat16" and not self._delivery.applies_values:
+        if plan.rest and not self._delivery.runs_rest:
+            raise UsageError(f"{plan!r} has transforms that run on tensors", hint="use penstock.torch.Loader for them")
+        if plan.values.dtype == "bfloat16" and not self._delivery.applies_values:
             raise UsageError("NumPy has no bfloat16", hint="use penstock.torch.Loader, or float32")
 
-    def _check_sizes(self) -> None:
-        """See that one crop can serve all fields of a sample."""
-        first = self._columns[self._image]
-        for name, column in self._columns.items():
-            other = np.flatnonzero((column.width != first.width) | (column.height != first.height))
-            if other.size:
-                at = int(other[0])
-                raise FormatError(
-                    f"{name} and {self._image} differ in size, so no crop can serve both ({other.size} samples)",
-                    sample=self.dataset.key(at),
-                    got=f"{column.width[at]}x{column.height[at]}",
-                    expected=f"{first.width[at]}x{first.height[at]}",
-                )
-
-    def _lay_out(self, memory: int | None) -> None:
-        """Fix the shapes of a batch, how many may be in flight, and the memory they live in."""
-        first = self._columns[self._image]
+    def _lay_out(self, budget: int | None) -> BatchMemory:
+        """Fix the shapes and types of a batch, and the memory that batches live in."""
+        selection, delivery, values = self._selection, self._delivery, self._plan.values
+        first = selection.columns[selection.leader]
         height, width = self._plan.output_size(first.width, first.height, lambda ids: Draws.of(self._seed, 0, ids))
-        values, does_values = self._plan.values, not self._delivery.applies_values
+        in_numpy = not delivery.applies_values  # otherwise batches leave as uint8
         self._dtypes = {
-            name: np.dtype((values.mask_dtype if name in self._masks else values.dtype) if does_values else "uint8")
-            for name in self._columns
+            name: np.dtype((values.mask_dtype if kind == "mask" else values.dtype) if in_numpy else "uint8")
+            for name, kind in selection.kinds.items()
         }
-        self._shapes = {
-            name: (channels, height, width) if self._channels_first else (height, width, channels)
-            for name, channels in ((name, 1 if name in self._masks else 3) for name in self._columns)
-        }
-        pixels = {name: self.batch_size * int(np.prod(shape)) for name, shape in self._shapes.items()}
-        sizes = {name: pixels[name] * dtype.itemsize for name, dtype in self._dtypes.items()}
-        load = Load(
-            encoded_bytes=sum(_batch_bytes(column, self.batch_size) for column in self._columns.values()),
-            decoded_bytes=sum(sizes.values()),
+        channels = {name: 1 if kind == "mask" else 3 for name, kind in selection.kinds.items()}
+        return BatchMemory(
+            self.batch_size,
+            shapes={
+                name: (count, height, width) if self._channels_first else (height, width, count)
+                for name, count in channels.items()
+            },
+            dtypes=self._dtypes,
+            encoded_bytes={name: selection.batch_bytes(name, self.batch_size) for name in selection.columns},
             calls=self._calls,
-            later=0 if self._delivery.finish is None else 2,
+            later=0 if delivery.finish is None else 2,
+            budget=budget,
+            allocate=delivery.allocate,
         )
-        budget = max(DEFAULT_MEMORY_BYTES, load.bytes_at(DEFAULT_DEPTH)) if memory is None else memory
-        self._depth = depth_within(budget, load)
-        spare = self._depth + self._calls + 2
-        make = {} if self._delivery.allocate is None else {"allocate": self._delivery.allocate}
-        self._results = {name: Reservoir(size, spare=spare, **make) for name, size in sizes.items()}
-        # Pixels that are about to become other values are uint8 for a moment, one array per decoding call.
-        self._scratch = {name: Reservoir(size, spare=self._calls) for name, size in pixels.items()}
-        self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=spare * len(self._columns))
 
     # What the stages need.
 
@@ -374,58 +338,29 @@ class Loader:
         """Look up everything about these samples that is known before reading."""
         verify = self._tuning.verify
         expected = {
-            name: Expected.of(column, ids, is_mask=name in self._masks, verify=verify)
-            for name, column in self._columns.items()
+            name: Expected.of(column, ids, is_mask=name in self._selection.masks, verify=verify)
+            for name, column in self._selection.columns.items()
         }
-        labels = {name: _labels(column, ids) for name, column in self._labels.items()}
+        labels = self._selection.labels(ids)
         return _Planned(tally, epoch, ids, expected, labels, None if self._orients else self._geometry(ids, epoch))
 
     def _geometry(self, ids: NDArray[np.int64], epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
-        column = self._columns[self._image]
-        widths, heights = column.width[ids], column.height[ids]
+        widths, heights = self._selection.sizes(ids)
         if orientations is not None:  # EXIF 5 … 8 are quarter turns
             turned = orientations >= 5
             widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
         return self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
 
-    def _block(self, column: Column) -> NDArray[np.uint8]:
-        """Give memory for encoded bytes, used before if there is some."""
-        try:
-            return self._blocks.pop()
-        except IndexError:
-            return np.empty(_batch_bytes(column, self.batch_size), np.uint8)
-
-    def _array(self, name: str, count: int) -> NDArray[np.uint8]:
-        shape = (count, *self._shapes[name])
-        if count > self.batch_size:  # `load` was asked for more than a batch
-            return np.empty(shape, np.uint8)
-        return (self._results if self._dtypes[name] == np.uint8 else self._scratch)[name].array(shape)
-
     def _valued(self, name: str, pixels: NDArray[np.uint8]) -> NDArray[Any]:
         """Apply dtype and normalisation, if any."""
-        dtype = self._dtypes[name]
-        if dtype == np.uint8:
+        if self._dtypes[name] == np.uint8:
             return pixels
-        fits = len(pixels) <= self.batch_size
-        out = self._results[name].array(pixels.shape, dtype) if fits else np.empty(pixels.shape, dtype)
-        if name in self._masks:
+        out = self._memory.values(name, len(pixels))
+        if name in self._selection.masks:
             np.copyto(out, pixels)
         else:
             self._plan.values.apply(pixels, out, channel_axis=1 if self._channels_first else 3)
         return out
-
-    def _located(self, error: PenstockError, number: int, name: str) -> PenstockError:
-        """Say in an error which sample and which bytes it is about."""
-        column = self._columns[name]
-        error.sample = self.dataset.key(number)
-        error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
-        return error
-
-    def _filed(self, error: PenstockError, number: int) -> PenstockError:
-        """Say in an error which file it is about."""
-        if error.file is None:
-            error.file = str(self.dataset.select([number]).index.column("file")[0])
-        return error
 
 
 def _cores() -> int:
@@ -433,18 +368,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _batch_bytes(column: Column, batch_size: int) -> int:
-    """Expect so many encoded bytes in a batch, with a quarter to spare for batches above the average."""
-    return int(1.25 * batch_size * float(column.length.mean())) + 1 if len(column) else 0
-
-
 def _part(geometry: Geometry, part: slice) -> Geometry:
     return replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
-
-
-def _labels(column: NDArray[Any] | pa.ChunkedArray, ids: NDArray[np.int64]) -> NDArray[Any] | list[Any]:
-    """Give the labels of some samples: numbers as an array, anything else as a list."""
-    return column[ids] if isinstance(column, np.ndarray) else column.take(pa.array(ids)).to_pylist()
 
 
 def _only(labels: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[Any] | list[Any]:

@@ -1,0 +1,84 @@
+"""The memory that batches live in: recycled arrays by field, and how many batches may be in flight.
+
+A batch passes through up to three arrays per field: a block of encoded bytes, uint8 pixels, and values of another type
+where one is asked for. All come from reservoirs or stocks of their own, so that after the first few batches nothing is
+allocated. How many batches may wait between the stages follows from the budget, see budget.py.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from math import prod
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from penstock.pipeline.budget import Load, depth_within
+from penstock.pipeline.lease import Reservoir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["BatchMemory"]
+
+DEFAULT_BYTES = 512 * 2**20
+DEFAULT_DEPTH = 2  # granted by default even where it takes more memory than that
+
+
+@final
+class BatchMemory:
+    """Arrays for batches of `batch_size` samples of some fields, used again once they are dropped.
+
+    `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch of
+    the field takes encoded on average. `later` batches are held by steps after decoding. `budget` is in bytes.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        *,
+        shapes: Mapping[str, tuple[int, ...]],
+        dtypes: Mapping[str, np.dtype[Any]],
+        encoded_bytes: Mapping[str, int],
+        calls: int,
+        later: int,
+        budget: int | None,
+        allocate: Callable[[int], NDArray[np.uint8]] | None = None,
+    ) -> None:
+        pixels = {name: batch_size * prod(shape) for name, shape in shapes.items()}
+        sizes = {name: pixels[name] * dtype.itemsize for name, dtype in dtypes.items()}
+        load = Load(sum(encoded_bytes.values()), sum(sizes.values()), calls, later)
+        self._batch_size, self._shapes, self._dtypes, self._encoded_bytes = batch_size, shapes, dtypes, encoded_bytes
+        self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)
+        spare = self.depth + calls + 2
+        make = {} if allocate is None else {"allocate": allocate}
+        self._results = {name: Reservoir(size, spare=spare, **make) for name, size in sizes.items()}
+        # Pixels that are about to become other values are uint8 for a moment, one array per decoding call.
+        self._scratch = {name: Reservoir(size, spare=calls) for name, size in pixels.items()}
+        self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=spare * len(shapes))
+
+    def block(self, name: str) -> NDArray[np.uint8]:
+        """Give memory for encoded bytes, used before if there is some; it may be too small for an unusual batch."""
+        try:
+            return self._blocks.pop()
+        except IndexError:
+            return np.empty(self._encoded_bytes[name], np.uint8)
+
+    def take_back(self, block: NDArray[np.uint8]) -> None:
+        """Keep a block that nobody reads any more for a later batch."""
+        self._blocks.append(block)
+
+    def pixels(self, name: str, count: int) -> NDArray[np.uint8]:
+        """Give an array for the decoded pixels of `count` samples."""
+        return self._array(self._results if self._dtypes[name] == np.uint8 else self._scratch, name, count, np.uint8)
+
+    def values(self, name: str, count: int) -> NDArray[Any]:
+        """Give an array for the values that pixels become."""
+        return self._array(self._results, name, count, self._dtypes[name])
+
+    def _array(self, among: dict[str, Reservoir], name: str, count: int, dtype: Any) -> NDArray[Any]:
+        shape = (count, *self._shapes[name])
+        fits = count <= self._batch_size  # samples may also be asked for by number, and be more than a batch
+        return among[name].array(shape, dtype) if fits else np.empty(shape, dtype)

@@ -1,0 +1,109 @@
+"""Which fields of a dataset a batch has: columns of images and masks, labels, and that they go together.
+
+All binary fields of a sample share one crop, so they must have one size. The first field that is no mask leads: crops
+are drawn for its size. A field whose name ends in "mask" is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, final
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import FormatError, PenstockError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from penstock.dataset import Dataset
+    from penstock.types import Column
+
+__all__ = ["Selection"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Some fields of a dataset."""
+
+    dataset: Dataset
+    names: tuple[str, ...]
+    columns: dict[str, Column]
+    masks: frozenset[str]
+    leader: str  # the field that crops are drawn for
+    _labels: dict[str, NDArray[Any] | pa.ChunkedArray]
+
+    @classmethod
+    def of(cls, dataset: Dataset, fields: Sequence[str] | None) -> Selection:
+        """Choose the fields of a batch (None: all), and see that they go together."""
+        known = (*dataset.fields, *dataset.label_names)
+        names = tuple(known if fields is None else fields)
+        if unknown := [name for name in names if name not in known]:
+            raise UsageError("the dataset has no such field", got=unknown, expected=f"some of {list(known)}")
+        columns = {name: dataset.column(name) for name in names if name in dataset.fields}
+        labels = {name: dataset.labels(name) for name in names if name in dataset.label_names}
+        if not columns:
+            raise UsageError("a batch has at least one image field", got=list(names), expected=dataset.fields)
+        masks = frozenset(name for name in columns if name.endswith("mask"))
+        leader = next((name for name in columns if name not in masks), next(iter(columns)))
+        selection = cls(dataset, names, columns, masks, leader, labels)
+        selection._check_sizes()
+        return selection
+
+    def _check_sizes(self) -> None:
+        """See that one crop can serve all fields of a sample."""
+        first = self.columns[self.leader]
+        for name, column in self.columns.items():
+            other = np.flatnonzero((column.width != first.width) | (column.height != first.height))
+            if other.size:
+                at = int(other[0])
+                raise FormatError(
+                    f"{name} and {self.leader} differ in size, so no crop can serve both ({other.size} samples)",
+                    sample=self.dataset.key(at),
+                    got=f"{column.width[at]}x{column.height[at]}",
+                    expected=f"{first.width[at]}x{first.height[at]}",
+                )
+
+    @property
+    def kinds(self) -> dict[str, Literal["image", "mask"]]:
+        """The binary fields, and what they are."""
+        return {name: "mask" if name in self.masks else "image" for name in self.columns}
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether it is one image field and one label: the usual thing, which needs no names."""
+        return len(self.columns) == len(self._labels) == 1 and not self.masks
+
+    def sizes(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Give width and height of some samples."""
+        column = self.columns[self.leader]
+        return column.width[ids], column.height[ids]
+
+    def labels(self, ids: NDArray[np.int64]) -> dict[str, NDArray[Any] | list[Any]]:
+        """Give the labels of some samples: numbers as arrays, anything else as lists."""
+        return {
+            name: values[ids] if isinstance(values, np.ndarray) else values.take(pa.array(ids)).to_pylist()
+            for name, values in self._labels.items()
+        }
+
+    def batch_bytes(self, name: str, batch_size: int) -> int:
+        """Expect so many encoded bytes in a batch, with a quarter to spare for batches above the average."""
+        column = self.columns[name]
+        return int(1.25 * batch_size * float(column.length.mean())) + 1 if len(column) else 0
+
+    def located(self, error: PenstockError, number: int, name: str) -> PenstockError:
+        """Say in an error which sample and which bytes it is about."""
+        column = self.columns[name]
+        error.sample = self.dataset.key(number)
+        error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
+        return error
+
+    def filed(self, error: PenstockError, number: int) -> PenstockError:
+        """Say in an error which file it is about. Looked up only for one that is raised."""
+        if error.file is None:
+            error.file = str(self.dataset.select([number]).index.column("file")[0])
+        return error

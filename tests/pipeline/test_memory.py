@@ -1,0 +1,66 @@
+"""The memory of batches: arrays that are used again, and depths that follow from the budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from penstock.errors import UsageError
+from penstock.pipeline.memory import BatchMemory
+
+
+def memory(*, dtype: str = "uint8", budget: int | None = None, batch_size: int = 4) -> BatchMemory:
+    return BatchMemory(
+        batch_size,
+        shapes={"image": (3, 8, 8)},
+        dtypes={"image": np.dtype(dtype)},
+        encoded_bytes={"image": 100},
+        calls=2,
+        later=0,
+        budget=budget,
+    )
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def test_pixels_that_are_dropped_are_used_again():
+    stock = memory()
+    first = address(stock.pixels("image", 4))
+    assert address(stock.pixels("image", 3)) == first
+
+
+def test_pixels_that_are_kept_are_left_alone():
+    stock = memory()
+    kept = stock.pixels("image", 4)
+    kept[:] = 7
+    stock.pixels("image", 4)[:] = 9
+    assert (kept == 7).all()
+
+
+def test_uint8_pixels_are_the_result_and_others_are_only_passing_through():
+    plain, changing = memory(), memory(dtype="float32")
+    assert plain.values("image", 4).dtype == np.uint8
+    assert changing.pixels("image", 4).dtype == np.uint8
+    assert changing.values("image", 4).dtype == np.float32
+    assert changing.values("image", 4).shape == (4, 3, 8, 8)
+
+
+def test_more_samples_than_a_batch_get_memory_of_their_own():
+    stock = memory(batch_size=2)
+    assert stock.pixels("image", 5).shape == (5, 3, 8, 8)
+
+
+def test_blocks_come_back():
+    stock = memory()
+    block = stock.block("image")
+    assert len(block) == 100
+    stock.take_back(block)
+    assert stock.block("image") is block
+
+
+def test_a_budget_gives_a_depth_and_too_small_a_one_is_refused():
+    assert memory(budget=10**6).depth > memory(budget=8_000).depth >= 1
+    with pytest.raises(UsageError, match="too small"):
+        memory(budget=100)

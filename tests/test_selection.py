@@ -1,0 +1,46 @@
+"""Which fields a batch has, and that they go together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import penstock
+from penstock.errors import UsageError
+from penstock.selection import Selection
+from tests.datasets import COUNT, masked, packed
+
+
+def test_all_fields_by_default():
+    selection = Selection.of(penstock.open(packed()), None)
+    assert selection.names == ("image", "label")
+    assert selection.kinds == {"image": "image"}
+    assert selection.is_pair
+
+
+def test_a_field_that_ends_in_mask_is_one_and_the_image_leads():
+    selection = Selection.of(penstock.open(masked()), ["mask", "image", "label"])
+    assert selection.kinds == {"mask": "mask", "image": "image"}
+    assert selection.leader == "image"
+    assert not selection.is_pair
+
+
+def test_labels_and_sizes_are_those_of_the_samples_asked_for():
+    dataset = penstock.open(packed())
+    selection = Selection.of(dataset, None)
+    ids = np.array([COUNT - 1, 0, 7])
+    widths, heights = selection.sizes(ids)
+    for at, number in enumerate(ids.tolist()):
+        sample = dataset[number]
+        assert selection.labels(ids)["label"][at] == sample.labels["label"]
+        assert (widths[at], heights[at]) == (sample.fields["image"].width, sample.fields["image"].height)
+
+
+def test_an_unknown_field_is_refused_with_those_there_are():
+    with pytest.raises(UsageError, match=r"depth.*image.*label"):
+        Selection.of(penstock.open(packed()), ["image", "depth"])
+
+
+def test_labels_alone_are_no_batch():
+    with pytest.raises(UsageError, match="at least one image"):
+        Selection.of(penstock.open(packed()), ["label"])
