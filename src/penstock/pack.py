@@ -28,6 +28,7 @@ from penstock.errors import SourceError, UsageError
 from penstock.ingest import open_source
 from penstock.ingest.source import SKIPPED_OUTCOMES, Skipped, Source, shown
 from penstock.ingest.transcode import Recipe, transcoded
+from penstock.pipeline.cores import allowed_cores
 from penstock.shard.checks import sha256
 from penstock.shard.index import encode_index
 from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry, Manifest, decode_manifest
@@ -136,7 +137,7 @@ def pack(
                 resumed, totals = writer.items, (len(found), found.bytes)
                 _stop_at(writer.skipped, on_error)
                 # Files become tar members, in threads; what an earlier run finished is not made again.
-                with closing(transcoded(found, order[resumed:], settings.recipe, workers or _cores())) as stream:
+                with closing(transcoded(found, order[resumed:], settings.recipe, workers or allowed_cores())) as stream:
                     for item in stream:
                         _stop_at([item] if isinstance(item, Skipped) else [], on_error)
                         # Members are appended to a shard; a full one is made lasting and journalled.
@@ -151,10 +152,6 @@ def pack(
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.fspath(path)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _stop_at(skipped: Iterable[Skipped], on_error: str) -> None:

@@ -26,6 +26,7 @@ from penstock.decode.array import probe_array
 from penstock.decode.image import probe_image
 from penstock.errors import FormatError, ImageError, UsageError
 from penstock.ingest.source import shown
+from penstock.pipeline.cores import allowed_cores
 from penstock.shard.checks import Damage, Row, check_labels, check_rows, sha256, walk
 from penstock.shard.index import fields_of, labels_of
 from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
@@ -100,7 +101,7 @@ def verify(
     if table is not None:
         damages += _counted(table, manifest)
     largest = max((shard.bytes for shard in manifest.shards), default=1)
-    threads = max(1, min(workers or os.cpu_count() or 1, _MEMORY_BYTES // max(largest, 1)))
+    threads = max(1, min(workers or allowed_cores(), _MEMORY_BYTES // max(largest, 1)))
     checked = manifest.index.bytes
     with ThreadPoolExecutor(threads, "penstock-verify") as pool:
         for number, found in enumerate(pool.map(partial(_checked_shard, folder, table), manifest.shards)):
