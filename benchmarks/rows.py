@@ -63,6 +63,7 @@ ROWS = (
     Row("untouched image folder", "photos", "penstock-folder", "torchvision", 2.3),
     Row("raw images", "raw", "penstock-raw", "ffcv-raw", 1.2),
     Row("packing, one core", "packing", "ratio", "copy + jpegtran", 0.8),
+    Row("packing, one core", "packing", "ratio_without_starts", "the same, without jpegtran's process starts", 0.8),
     Row("open 1.28 M samples, first batch, s", "starting", "open_and_first_batch_seconds", "", 0.3, at_most=True),
     Row("order of 10^9 samples, first id, s", "starting", "first_id_seconds", "", 0.05, at_most=True),
     Row("the same, bytes", "starting", "first_id_peak_bytes", "", 10e6, at_most=True),

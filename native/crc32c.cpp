@@ -5,6 +5,10 @@
 
 #include "simd.hpp"
 
+#if defined(__aarch64__)
+#include <arm_acle.h>
+#endif
+
 namespace penstock {
 
 namespace {
@@ -47,6 +51,26 @@ uint32_t update_scalar(uint32_t state, const uint8_t* data, size_t size) {
 }
 
 #if PENSTOCK_X86
+#define PENSTOCK_CRC32C 1
+#define PENSTOCK_CRC __attribute__((target("sse4.2")))
+PENSTOCK_CRC inline uint64_t add_8(uint64_t state, uint64_t word) { return _mm_crc32_u64(state, word); }
+PENSTOCK_CRC inline uint32_t add_1(uint32_t state, uint8_t byte) { return _mm_crc32_u8(state, byte); }
+#elif defined(__aarch64__)
+#define PENSTOCK_CRC32C 1
+#if defined(__ARM_FEATURE_CRC32)
+#define PENSTOCK_CRC
+#elif defined(__clang__)
+#define PENSTOCK_CRC __attribute__((target("crc")))
+#else
+#define PENSTOCK_CRC __attribute__((target("+crc")))
+#endif
+PENSTOCK_CRC inline uint64_t add_8(uint64_t state, uint64_t word) { return __crc32cd(static_cast<uint32_t>(state), word); }
+PENSTOCK_CRC inline uint32_t add_1(uint32_t state, uint8_t byte) { return __crc32cb(state, byte); }
+#else
+#define PENSTOCK_CRC32C 0
+#endif
+
+#if PENSTOCK_CRC32C
 // The instruction takes three cycles but can start every cycle, so three runs of kRun bytes are summed side by side.
 // Joining them needs "what would this state be after kRun zero bytes": a linear map, tabulated per byte of the state.
 constexpr size_t kRun = 1024;
@@ -63,28 +87,29 @@ struct Shift {
   }
 };
 
-__attribute__((target("sse4.2"))) uint32_t update_sse42(uint32_t state, const uint8_t* data, size_t size) {
+uint64_t word_at(const uint8_t* p) {
+  uint64_t value;
+  std::memcpy(&value, p, 8);
+  return value;
+}
+
+PENSTOCK_CRC uint32_t update_hardware(uint32_t state, const uint8_t* data, size_t size) {
   static const Shift shift;
-  const auto word = [](const uint8_t* p) {
-    uint64_t value;
-    std::memcpy(&value, p, 8);
-    return value;
-  };
   uint64_t a = state;
   while (size >= 3 * kRun) {
     uint64_t b = 0, c = 0;
     for (size_t i = 0; i < kRun; i += 8) {
-      a = _mm_crc32_u64(a, word(data + i));
-      b = _mm_crc32_u64(b, word(data + kRun + i));
-      c = _mm_crc32_u64(c, word(data + 2 * kRun + i));
+      a = add_8(a, word_at(data + i));
+      b = add_8(b, word_at(data + kRun + i));
+      c = add_8(c, word_at(data + 2 * kRun + i));
     }
     a = shift(shift(static_cast<uint32_t>(a)) ^ static_cast<uint32_t>(b)) ^ static_cast<uint32_t>(c);
     data += 3 * kRun;
     size -= 3 * kRun;
   }
-  for (; size >= 8; data += 8, size -= 8) a = _mm_crc32_u64(a, word(data));
+  for (; size >= 8; data += 8, size -= 8) a = add_8(a, word_at(data));
   uint32_t rest = static_cast<uint32_t>(a);
-  while (size-- > 0) rest = _mm_crc32_u8(rest, *data++);
+  while (size-- > 0) rest = add_1(rest, *data++);
   return rest;
 }
 #endif
@@ -92,8 +117,8 @@ __attribute__((target("sse4.2"))) uint32_t update_sse42(uint32_t state, const ui
 }  // namespace
 
 uint32_t crc32c(const uint8_t* data, size_t size, uint32_t before) {
-#if PENSTOCK_X86
-  if (has_sse42()) return ~update_sse42(~before, data, size);
+#if PENSTOCK_CRC32C
+  if (has_crc32c()) return ~update_hardware(~before, data, size);
 #endif
   return ~update_scalar(~before, data, size);
 }

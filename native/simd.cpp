@@ -3,6 +3,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace penstock {
 
 namespace {
@@ -21,13 +26,21 @@ bool has_avx2() {
   return found;
 }
 
-bool has_sse42() {
+bool has_crc32c() {
   static const bool found = allowed() && __builtin_cpu_supports("sse4.2");
   return found;
 }
 #else
 bool has_avx2() { return false; }
-bool has_sse42() { return false; }
+
+#if defined(__aarch64__) && defined(__linux__)
+bool has_crc32c() {
+  static const bool found = allowed() && (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+  return found;
+}
+#else
+bool has_crc32c() { return allowed(); }  // Apple's processors all have it; crc32c.cpp knows where nobody does
+#endif
 #endif
 
 const char* simd_name() { return has_avx2() ? "avx2" : "scalar"; }

@@ -14,7 +14,7 @@
 namespace penstock {
 
 bool has_avx2();         // AVX2, BMI1 and BMI2 are there and not turned off
-bool has_sse42();        // the crc32 instruction
+bool has_crc32c();       // an instruction for the checksum
 const char* simd_name();  // for people
 
 }  // namespace penstock
