@@ -272,6 +272,30 @@ def test_a_folder_of_something_else_is_never_touched(tmp_path, force):
     assert folders.content(tmp_path / "home") == {"diary.txt": b"dear"}
 
 
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("names", [("packing/mine.jpg",), ("packing/lock", "packing/mine.jpg"), ("packing/plan/mine",)])
+def test_a_folder_that_is_called_like_ours_but_holds_other_files_is_never_touched(tmp_path, names, force):
+    source = folders.classes(tmp_path / "photos")
+    mine = dict.fromkeys(names, b"mine")
+    folders.write(tmp_path / "home", mine)
+    with pytest.raises(UsageError, match="neither a dataset nor empty"):
+        penstock.pack(source, tmp_path / "home", force=force)
+    assert folders.content(tmp_path / "home") == mine
+    penstock.pack(source, tmp_path / "p.pen")
+    whole = folders.content(folders.write(tmp_path / "p.pen", mine))
+    with pytest.raises(UsageError, match="in the way" if force else "there is a dataset already"):
+        penstock.pack(source, tmp_path / "p.pen", force=force)
+    assert folders.content(tmp_path / "p.pen") == whole
+
+
+def test_an_empty_folder_of_that_name_beside_other_files_is_nobodys_unfinished_dataset(tmp_path):
+    source = folders.classes(tmp_path / "photos")
+    folders.write(tmp_path / "home", {"diary.txt": b"dear"})
+    (tmp_path / "home" / "packing").mkdir()
+    with pytest.raises(UsageError, match="neither a dataset nor empty"):
+        penstock.pack(source, tmp_path / "home", force=True)
+
+
 def test_a_dataset_cannot_lie_inside_its_source(tmp_path):
     source = folders.classes(tmp_path / "photos")
     for place in (source, source / "c0", source / "p.pen"):

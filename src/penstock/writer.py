@@ -22,7 +22,7 @@ from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, ShardEntry
 from penstock.shard.piece import Piece, decode_piece
 from penstock.shard.tar import END
 from penstock.storage.growing import GrowingFile
-from penstock.storage.journal import Journal
+from penstock.storage.journal import JOURNAL_NAME, Journal, foreign_names, is_unfinished
 from penstock.storage.local import storage_error, sync_folder
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ShardWriter", "claim", "is_published"]
 
-_JOURNAL = "packing"
 _SHARDS = "shards"
 _SHARD_NAME = re.compile(r"\d{6,}\.tar")
 
@@ -46,15 +45,19 @@ def claim(folder: str, plan: bytes, *, force: bool) -> Journal:
     It may be new, or unfinished with the same plan, which is then gone on with; `force` starts over from anything that
     a pack wrote. Where a manifest is there afterwards, only the journal's removal is left to do.
     """
-    manifest, journal_folder = os.path.join(folder, MANIFEST_NAME), os.path.join(folder, _JOURNAL)
-    is_whole, is_begun = os.path.exists(manifest), os.path.isdir(journal_folder)
+    is_whole, is_begun = is_published(folder), is_unfinished(folder)
     if not is_whole and not is_begun and os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         hint = "choose another destination"
         raise UsageError("the destination is neither a dataset nor empty", file=shown(folder), hint=hint)
     if is_whole and not is_begun and not force:
         raise _exists(folder)
     try:
-        journal = Journal(journal_folder)  # its folder first: it marks everything beside it as ours
+        foreign = foreign_names(folder)
+        if foreign:
+            hint = "move it away: packing needs a folder of this name for itself"
+            place = os.path.join(folder, JOURNAL_NAME)
+            raise UsageError("there are other files in the way", file=shown(place), got=shown(foreign[0]), hint=hint)
+        journal = Journal(os.path.join(folder, JOURNAL_NAME))  # its folder first: it marks everything beside it as ours
         with _closed_on_error(journal):
             os.makedirs(os.path.join(folder, _SHARDS), exist_ok=True)
             if force:

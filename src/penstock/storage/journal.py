@@ -4,15 +4,22 @@ The journal knows nothing of what it keeps. It is a folder with a `plan` (bytes 
 and pieces numbered from 0, each written atomically. A piece is what its writer says about itself; whoever writes one
 must first have made lasting whatever the piece speaks of.
 
-    plan      equal plans mean the same work: pieces may be kept. Another plan: the caller must decide (see
-    `Journal.plan`). 000000    first piece 000001    … lock      held with flock while a writer is alive; a killed
-    process loses it, so it is never stale
+    plan           equal plans mean the same work: pieces may be kept. Another plan: the caller must decide
+                   (see `Journal.plan`)
+    000000, …      the pieces
+    000000.tar, …  room for what a piece will speak of, while it grows
+    *.partial      one of them, being written
+    lock           held with flock while a writer is alive; a killed process loses it, so it is never stale
+
+The folder lies inside the one that is being written. Nothing but files of these names is ever removed, and a folder
+that holds anything else is not a journal: somebody's photographs may be called `packing` too.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
@@ -22,7 +29,35 @@ from penstock.storage.local import read_file, storage_error, write_atomically
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ["Journal"]
+__all__ = ["JOURNAL_NAME", "Journal", "foreign_names", "is_unfinished"]
+
+JOURNAL_NAME = "packing"
+_OWN_NAME = re.compile(r"lock|plan(\.partial)?|\d{6,}(\.partial|\.tar)?")
+
+
+def is_unfinished(folder: str) -> bool:
+    """Whether a folder holds a journal, so that what lies beside it is unfinished work.
+
+    An empty journal, as a kill right after its making leaves it, counts only where nothing lies beside it.
+    """
+    try:
+        names = os.listdir(os.path.join(folder, JOURNAL_NAME))
+        return not foreign_names(folder) if names else os.listdir(folder) == [JOURNAL_NAME]
+    except OSError:  # not there, no folder, or not for us to read
+        return False
+
+
+def foreign_names(folder: str) -> list[str]:
+    """Name what no journal wrote where the folder's journal is or would be."""
+    try:
+        with os.scandir(os.path.join(folder, JOURNAL_NAME)) as scan:
+            return sorted(entry.name for entry in scan if not _is_own(entry))
+    except FileNotFoundError:
+        return []
+
+
+def _is_own(entry: os.DirEntry[str]) -> bool:
+    return bool(_OWN_NAME.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
 
 
 @final
@@ -56,7 +91,7 @@ class Journal:
         """Start new work: forget the pieces of any other."""
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.folder, "plan"))  # first: pieces without a plan belong to nothing
-        for name in os.listdir(self.folder):
+        for name in self._own_names():
             if name != "lock":
                 os.unlink(os.path.join(self.folder, name))
         write_atomically(os.path.join(self.folder, "plan"), plan)
@@ -78,7 +113,7 @@ class Journal:
         The plan goes last, so that until then whoever finds the rest can tell what it belonged to.
         """
         try:
-            for name in sorted(os.listdir(self.folder), key=lambda name: name == "plan"):
+            for name in sorted(self._own_names(), key=lambda name: name == "plan"):
                 os.unlink(os.path.join(self.folder, name))
             os.rmdir(self.folder)
         except OSError as error:
@@ -97,6 +132,10 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _own_names(self) -> list[str]:
+        with os.scandir(self.folder) as scan:
+            return [entry.name for entry in scan if _is_own(entry)]
 
     def _piece(self, number: int) -> str:
         return os.path.join(self.folder, f"{number:06d}")
