@@ -201,6 +201,15 @@ def test_what_is_no_dataset_is_refused(tmp_path):
             penstock.open(tmp_path / place)
 
 
+def test_a_class_may_be_called_packing(tmp_path):
+    names = ["others/1.jpg", "packing/2.jpg", "packing/3.jpg"]
+    source = folders.write(tmp_path / "photos", {name: folders.jpeg() for name in names})
+    assert penstock.open(source).classes == ("others", "packing")
+    for name in names[1:]:
+        (source / name).unlink()
+    assert penstock.open(source).classes == ("others", "packing")  # also an empty one
+
+
 def test_opening_in_place_writes_nothing_into_the_folder(source, tmp_path):
     before = folders.content(tmp_path)
     penstock.open(source)[0].image()

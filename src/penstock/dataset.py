@@ -30,6 +30,7 @@ from penstock.ingest.source import Skipped, shown
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, fields_of, file_positions, labels_of, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
+from penstock.storage.journal import is_unfinished
 from penstock.storage.local import fill_block, read_file, storage_error
 from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
@@ -386,7 +387,7 @@ def open_dataset(path: str | os.PathLike[str], *, labels: str | os.PathLike[str]
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
         return Dataset(PackedIndex(folder))
-    if os.path.isdir(os.path.join(folder, "packing")):
+    if is_unfinished(folder):
         hint = "run the same `penstock pack` again: it goes on where it stopped"
         raise UsageError("this dataset is not finished: packing it was interrupted", file=shown(folder), hint=hint)
     if not os.path.isdir(folder):
