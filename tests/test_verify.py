@@ -104,6 +104,15 @@ def test_a_shard_that_is_gone_loses_all_its_samples(packed):
     assert penstock.verify(packed).damaged_samples == tuple(sorted(dataset.key(number) for number in gone))
 
 
+def test_a_shard_that_the_manifest_does_not_name_is_found(packed):
+    (packed / "shards" / "000099.tar").write_bytes(b"")
+    (packed / "shards" / "notes.txt").write_bytes(b"")
+    damages = penstock.verify(packed).damages
+    assert [(damage.file, damage.what) for damage in damages] == [
+        ("shards/000099.tar", "the manifest does not name this shard")
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "what"),
     [

@@ -4,7 +4,7 @@ Nothing stops at the first fault: the report lists all that is damaged, sample b
 
     penstock.json    can be read; shards and samples add up
     index.parquet    size and SHA-256 as in the manifest; keys differ from one another; as many rows per shard as stated
-    shards           size and SHA-256 as in the manifest; the archive is sound from end to end
+    shards           size and SHA-256 as in the manifest; the archive is sound from end to end; none besides lies there
     every field      its range lies in the shard, matches its CRC-32C, is the data of the member named after the key,
                      and begins with a header of the format and size that the index states
     every label      its member says what the index says
@@ -100,6 +100,7 @@ def verify(
     table, damages = _checked_index(folder, manifest.index)
     if table is not None:
         damages += _counted(table, manifest)
+    damages += _unnamed(folder, manifest)
     largest = max((shard.bytes for shard in manifest.shards), default=1)
     threads = max(1, min(workers or allowed_cores(), _MEMORY_BYTES // max(largest, 1)))
     checked = manifest.index.bytes
@@ -110,6 +111,19 @@ def verify(
             if progress is not None:
                 progress(number + 1, len(manifest.shards))
     return VerifyReport(folder, manifest.samples, len(manifest.shards), checked, tuple(damages))
+
+
+def _unnamed(folder: str, manifest: Manifest) -> Iterator[Damage]:
+    """Find shards beside those of the manifest: remains of another dataset, which tools that read all would mix in."""
+    named = {shard.file for shard in manifest.shards}
+    for place in sorted({os.path.dirname(name) for name in named}):
+        try:
+            names = sorted(os.listdir(os.path.join(folder, place)))
+        except OSError as error:
+            yield Damage(place or ".", f"the folder cannot be listed: {error.strerror}")
+            continue
+        found = (os.path.join(place, name) for name in names if name.endswith(".tar"))
+        yield from (Damage(shown(name), "the manifest does not name this shard") for name in found if name not in named)
 
 
 def _checked_file(folder: str, entry: IndexEntry | ShardEntry) -> tuple[bytes | None, list[Damage]]:
