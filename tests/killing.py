@@ -1,11 +1,12 @@
 """Packs in forked children and kills them with SIGKILL at every step that touches the disk. Run by test_pack_kill.py.
 
-    python -m tests.killing SOURCE FOLDER
+    python -m tests.killing SOURCE FOLDER [OLD]
 
 A step is an audit event of the interpreter: opening, renaming, removing, making a file or folder. Child n dies before
 its n-th step. Then another child packs again, to the end, and the result is compared with an uninterrupted pack's.
-One line per step: whether the child was killed, whether the manifest was there already, whether the bytes are the
-same. Forking from a process that has only imported the library keeps a step at a few hundredths of a second.
+One line per step: whether the child was killed, whether a manifest was there, whether the bytes are the same. With OLD,
+a dataset, each child begins over a copy of it, with `force`; whoever goes on needs `force` only where a dataset is
+there. Forking from a process that has only imported the library keeps a step at a few hundredths of a second.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.folders import content
 STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir")
 
 
-def packed(source: str, destination: Path, die_at: int | None) -> bool:
+def packed(source: str, destination: Path, die_at: int | None, *, force: bool = False) -> bool:
     """Pack in a child; whether it lived."""
     child = os.fork()
     if child == 0:
@@ -40,7 +41,7 @@ def packed(source: str, destination: Path, die_at: int | None) -> bool:
         sys.addaudithook(count)
         code = 1
         try:
-            penstock.pack(source, destination, shard_bytes=9000, workers=2, seed=4)
+            penstock.pack(source, destination, shard_bytes=9000, workers=2, seed=4, force=force)
             code = 0
         except penstock.errors.UsageError as error:
             code = 0 if "there is a dataset already" in str(error) else 1
@@ -56,7 +57,7 @@ def packed(source: str, destination: Path, die_at: int | None) -> bool:
     return True
 
 
-def main(source: str, folder: str) -> None:
+def main(source: str, folder: str, old: str | None = None) -> None:
     """Die at every step, resume, compare."""
     whole = Path(folder) / "whole.pen"
     packed(source, whole, None)
@@ -65,9 +66,11 @@ def main(source: str, folder: str) -> None:
     while not lived:
         step += 1
         destination = Path(folder) / "killed.pen"
-        lived = packed(source, destination, step)
+        if old is not None:
+            shutil.copytree(old, destination)
+        lived = packed(source, destination, step, force=old is not None)
         is_published = (destination / "penstock.json").exists()
-        packed(source, destination, None)
+        packed(source, destination, None, force=old is not None and is_published)
         result = {"step": step, "killed": not lived, "published": is_published, "equal": content(destination) == wanted}
         sys.stdout.write(json.dumps(result) + "\n")
         shutil.rmtree(destination)

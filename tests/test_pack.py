@@ -338,6 +338,18 @@ def test_an_interrupted_pack_goes_on_where_it_stopped(tmp_path):
     assert folders.content(tmp_path / "p.pen") == folders.content(tmp_path / "whole.pen")
 
 
+def test_a_pack_begun_by_force_goes_on_by_force(tmp_path):
+    source = folders.classes(tmp_path / "photos")
+    penstock.pack(source, tmp_path / "whole.pen", shard_bytes=9000)
+    penstock.pack(source, tmp_path / "p.pen", seed=9)
+    options = {"shard_bytes": 9000, "force": True}
+    with pytest.raises(KeyboardInterrupt):
+        penstock.pack(source, tmp_path / "p.pen", progress=_interrupting(at=9), **options)
+    assert penstock.pack(source, tmp_path / "p.pen", **options).resumed_items > 3
+    assert folders.content(tmp_path / "p.pen") == folders.content(tmp_path / "whole.pen")
+    assert penstock.pack(source, tmp_path / "p.pen", **options).resumed_items == 0  # a whole one is replaced
+
+
 def test_what_was_skipped_before_an_interruption_is_still_reported(tmp_path):
     source = folders.classes(tmp_path / "photos")
     folders.write(source, {f"c0/bad{i}.jpg": b"no" for i in range(6)})

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import penstock
 from tests import folders
 
 PACK = """
@@ -15,19 +16,31 @@ penstock.pack(sys.argv[1], sys.argv[2], shard_bytes=9000, seed=4,
 """
 
 
-def test_a_pack_killed_before_any_step_that_touches_the_disk_resumes_to_the_same_bytes(tmp_path):
-    source = folders.classes(tmp_path / "photos", 9)
-    command = [sys.executable, "-m", "tests.killing", source, tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def campaign(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.killing", *arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     results = [json.loads(line) for line in done.stdout.splitlines()]
     assert [result["step"] for result in results if not result["equal"]] == []
-    killed = [result for result in results if result["killed"]]
+    return [result for result in results if result["killed"]]
+
+
+def test_a_pack_killed_before_any_step_that_touches_the_disk_resumes_to_the_same_bytes(tmp_path):
+    killed = campaign(folders.classes(tmp_path / "photos", 9), tmp_path)
     assert len(killed) > 25
-    assert {result["published"] for result in killed} == {
-        False,
-        True,
-    }  # also between the manifest and the last clean-up
+    # Also between the manifest and the last clean-up.
+    assert {result["published"] for result in killed} == {False, True}
+
+
+def test_a_pack_over_another_dataset_killed_before_any_such_step_leaves_nothing_of_the_other(tmp_path):
+    source = folders.classes(tmp_path / "photos", 6)
+    old = tmp_path / "old.pen"
+    penstock.pack(source, old, shard_bytes=1)  # more shards than there will be
+    killed = campaign(source, tmp_path, old)
+    assert len(killed) > 25
+    assert [result["published"] for result in killed[:: len(killed) - 1]] == [True, True]  # the other, then the new
+    assert {result["published"] for result in killed} == {False, True}
 
 
 def test_a_pack_killed_from_outside_again_and_again_resumes_to_the_same_bytes(tmp_path):

@@ -115,8 +115,8 @@ def pack(
     are written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
     `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side` and
     `quality` encode again what is larger, or everything; `raw` stores decoded pixels. Files that cannot be packed
-    stop the run, or with on_error="skip" are listed in the report. `force` replaces a dataset, or an unfinished one,
-    that is in the way.
+    stop the run, or with on_error="skip" are listed in the report. `force` replaces a dataset, or an unfinished one of
+    another source or other settings, that is in the way.
     """
     if on_error not in {"raise", "skip"}:
         raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")

@@ -42,8 +42,8 @@ _SHARD_NAME = re.compile(r"\d{6,}\.tar")
 def claim(folder: str, plan: bytes, *, force: bool) -> Journal:
     """Get a folder ready to be written into, and lock it.
 
-    It may be new, or unfinished with the same plan, which is then gone on with; `force` starts over from anything that
-    a pack wrote. Where a manifest is there afterwards, only the journal's removal is left to do.
+    It may be new, or unfinished with the same plan, which is then gone on with; `force` starts over from anything else
+    that a pack wrote. Where a manifest is there afterwards, only the journal's removal is left to do.
     """
     is_whole, is_begun = is_published(folder), is_unfinished(folder)
     if not is_whole and not is_begun and os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
@@ -60,15 +60,15 @@ def claim(folder: str, plan: bytes, *, force: bool) -> Journal:
         journal = Journal(os.path.join(folder, JOURNAL_NAME))  # its folder first: it marks everything beside it as ours
         with _closed_on_error(journal):
             os.makedirs(os.path.join(folder, _SHARDS), exist_ok=True)
-            if force:
-                _clear(folder)
-                journal.begin(plan)
-            elif journal.plan is None and is_whole:  # killed at the very last step
+            is_whole, begun = is_published(folder), journal.plan  # what they are now that nobody else can change them
+            if force and (is_whole or begun != plan):
+                _start_over(folder, journal, plan)
+            elif begun is None and is_whole:  # killed at the very last step
                 journal.remove()
                 raise _exists(folder)
-            elif journal.plan is None:
-                journal.begin(plan)
-            elif journal.plan != plan:
+            elif begun is None:  # new, or killed while starting over: a part of what was there before may be left
+                _start_over(folder, journal, plan)
+            elif begun != plan:
                 hint = "run the command that began it, or start over with --force (force=True)"
                 what = "an unfinished pack of another source or with other settings is in the way"
                 raise UsageError(what, file=shown(folder), hint=hint)
@@ -96,15 +96,20 @@ def is_published(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, MANIFEST_NAME))
 
 
-def _clear(folder: str) -> None:
-    """Remove what a pack wrote, and nothing else; the manifest first, so that no half of a dataset looks whole."""
+def _start_over(folder: str, journal: Journal, plan: bytes) -> None:
+    """Remove what a pack wrote, and nothing else; the manifest first, so that no half of a dataset looks whole.
+
+    The new plan comes last: where there is one, nothing of another dataset is left.
+    """
     shards = os.path.join(folder, _SHARDS)
     names = [MANIFEST_NAME, INDEX_NAME]
     names += [os.path.join(_SHARDS, name) for name in os.listdir(shards) if _SHARD_NAME.fullmatch(name)]
     for name in names:
         if os.path.exists(os.path.join(folder, name)):
             os.unlink(os.path.join(folder, name))
-    sync_folder(folder)
+    for place in (shards, folder):
+        sync_folder(place)
+    journal.begin(plan)
 
 
 def _finished(folder: str, journal: Journal) -> list[Piece]:

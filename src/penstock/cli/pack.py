@@ -39,7 +39,7 @@ _LISTED = 50  # files named one by one; --json and the manifest have all
 @click.option(
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
-@click.option("--force", is_flag=True, help="Replace a dataset, or an unfinished one, that is in the way.")
+@click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options: Any) -> None:
     """Pack the images of the folder SOURCE into the dataset folder DESTINATION.
