@@ -64,6 +64,7 @@ class Delivery:
     """How batches leave the loader. By default: as NumPy arrays in ordinary memory."""
 
     allocate: Callable[[int], NDArray[np.uint8]] | None = None  # where their memory comes from
+    recycles: bool = True  # whether a batch that is dropped is no longer read: no copy of it is under way
     finish: Callable[[Any], Any] | None = None  # a last step, in a thread of its own
     applies_values: bool = False  # whether that step does the dtype and normalisation
     runs_rest: bool = False  # whether the caller runs the transforms that are not ours
@@ -330,6 +331,7 @@ class Loader:
             later=0 if delivery.finish is None else 2,
             budget=budget,
             allocate=delivery.allocate,
+            recycles=delivery.recycles,
         )
 
     # What the stages need.

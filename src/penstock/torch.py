@@ -92,6 +92,9 @@ class Loader:
             tuning=tuning,
             delivery=Delivery(
                 allocate=_pinned if is_pinned else None,
+                # Who is handed page-locked memory copies from it without waiting, and drops it while the copy is
+                # queued: `images.to("cuda", non_blocking=True)`. Only our own transfer waits before it lets go.
+                recycles=not is_pinned or (self._transfer is not None and self._transfer.waits),
                 finish=self._transfer,
                 applies_values=in_torch,
                 runs_rest=True,
@@ -235,7 +238,7 @@ class _Tensors:
     def _tensor(self, name: str, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value  # a list: labels that are not numbers
-        tensor = torch.from_numpy(value)
+        tensor = _tensor_over(value)
         return tensor.permute(0, 3, 1, 2) if name in self._kinds and not self._channels_first else tensor
 
     def valued(self, batch: Any) -> Any:
@@ -302,6 +305,11 @@ class _Transfer:
         if device.type == "cuda":
             self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
+    @property
+    def waits(self) -> bool:
+        """Whether copies from a batch have ended when it is let go of."""
+        return self._stream is not None
+
     def __call__(self, batch: Any) -> Any:
         """Copy and apply values, on a stream of our own, and wait until it is done: then the source may be recycled."""
         with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
@@ -312,7 +320,7 @@ class _Transfer:
         return moved
 
     def _moved(self, value: Any) -> Any:
-        return value.to(self._device, non_blocking=True) if isinstance(value, torch.Tensor) else value
+        return value.to(self._device, non_blocking=self.waits) if isinstance(value, torch.Tensor) else value
 
     def take(self, batch: Any) -> Any:
         """Tell the allocator that the consumer's stream uses the batch, so that it is not reused too early."""
@@ -347,6 +355,22 @@ def _to_dtype(images: torch.Tensor, transform: ToDtype) -> torch.Tensor:
     if transform.scale and images.is_floating_point() != dtype.is_floating_point:
         raise UsageError("ToDtype: scale=True goes from uint8 to floats", got=f"{images.dtype} to {dtype}")
     return images.to(dtype)
+
+
+def _tensor_over(array: NDArray[Any]) -> torch.Tensor:
+    """Make a tensor over an array's memory. Where that is a tensor's, it stays that tensor's, whatever views it had.
+
+    torch's allocator of page-locked memory knows the copies under way by the tensors they are made from: by the owner
+    of a tensor's memory, or else by its first address. A tensor over the bare array would have another owner, and a
+    copy from the middle of it, `images[8:].to("cuda", non_blocking=True)`, would go unnoticed.
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, torch.Tensor) and owner.data_ptr() == array.ctypes.data and array.flags.c_contiguous:
+        dtype = torch.from_numpy(array[:0]).dtype
+        return owner[: array.nbytes].view(dtype).reshape(array.shape)
+    return torch.from_numpy(array)
 
 
 def _pinned(size_bytes: int) -> NDArray[np.uint8]:

@@ -87,6 +87,20 @@ def test_an_array_larger_than_the_blocks_is_refused():
         Reservoir(64, spare=1).array((65,))
 
 
+def test_without_spare_blocks_the_reservoir_never_hands_out_a_block_again():
+    """A copy of a dropped array may still be under way; only the allocator knows."""
+    made = []
+
+    def allocate(size_bytes):
+        made.append(np.zeros(size_bytes, np.uint8))
+        return made[-1]
+
+    reservoir = Reservoir(64, spare=0, allocate=allocate)
+    places = {address(reservoir.array((4, 4), np.float32)) for _ in range(20)}
+    assert places == {address(block) for block in made}
+    assert len(places) == 20
+
+
 def test_the_memory_may_come_from_elsewhere():
     made = []
 

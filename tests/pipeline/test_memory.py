@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from penstock.errors import UsageError
 from penstock.pipeline.memory import BatchMemory
 
 
-def memory(*, dtype: str = "uint8", budget: int | None = None, batch_size: int = 4) -> BatchMemory:
+def memory(*, dtype: str = "uint8", budget: int | None = None, batch_size: int = 4, **options: Any) -> BatchMemory:
     return BatchMemory(
         batch_size,
         shapes={"image": (3, 8, 8)},
@@ -18,6 +20,7 @@ def memory(*, dtype: str = "uint8", budget: int | None = None, batch_size: int =
         calls=2,
         later=0,
         budget=budget,
+        **options,
     )
 
 
@@ -45,6 +48,17 @@ def test_uint8_pixels_are_the_result_and_others_are_only_passing_through():
     assert changing.pixels("image", 4).dtype == np.uint8
     assert changing.values("image", 4).dtype == np.float32
     assert changing.values("image", 4).shape == (4, 3, 8, 8)
+
+
+def test_results_that_may_still_be_read_are_left_to_their_allocator():
+    made = []
+
+    def allocate(size_bytes):
+        made.append(np.zeros(size_bytes, np.uint8))
+        return made[-1]
+
+    stock = memory(allocate=allocate, recycles=False)
+    assert len({address(stock.pixels("image", 4)) for _ in range(10)}) == len(made) == 10
 
 
 def test_more_samples_than_a_batch_get_memory_of_their_own():

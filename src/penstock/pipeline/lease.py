@@ -8,6 +8,11 @@ How: `Reservoir.array` hands out an array whose base is a lease. Views, slices, 
 When the last of them is gone, so is the lease, and its block returns to the reservoir. Whoever keeps batches keeps
 their memory, the reservoir then simply makes new blocks: it never waits and never hands out memory that is in use.
 
+The death of an array says that nobody in this process refers to it. It does not say that nobody reads it: a copy to a
+device that was queued and not waited for still does. Whoever lends memory for such copies takes `spare=0`. Then nothing
+comes back here, and whoever allocated the memory decides when it is free: torch's allocator of page-locked memory notes
+the copies made from its blocks and waits for them.
+
 A lease may die anywhere: in any thread, inside the garbage collector, while locks are held. So giving back takes no
 lock; it is one append to a deque, which is atomic. At most `spare` free blocks are kept, the others go to the system.
 """
@@ -40,6 +45,7 @@ class Reservoir:
         self, block_bytes: int, *, spare: int, allocate: Callable[[int], NDArray[np.uint8]] = _pageable
     ) -> None:
         self.block_bytes = block_bytes
+        self._spare = spare
         self._allocate = allocate
         self._free: deque[NDArray[np.uint8]] = deque(maxlen=spare)  # beyond that the oldest falls out, and is freed
 
@@ -49,6 +55,11 @@ class Reservoir:
         size_bytes = prod(shape) * kind.itemsize
         if size_bytes > self.block_bytes:
             raise ValueError(f"blocks have {self.block_bytes} bytes, asked for {size_bytes}")
+        if (
+            not self._spare
+        ):  # no lease, so that the array's owner is the memory's own one, whatever that knows of its use
+            block = self._allocate(max(self.block_bytes, 1))
+            return block[:size_bytes].view(kind).reshape(shape)
         try:
             block = self._free.pop()  # the latest to come back: its pages are the likeliest to be in a cache
         except IndexError:

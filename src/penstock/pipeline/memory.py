@@ -33,6 +33,8 @@ class BatchMemory:
 
     `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch of
     the field takes encoded on average. `later` batches are held by steps after decoding. `budget` is in bytes.
+    `allocate` makes the memory that batches leave in. With `recycles=False` that memory is made anew for each batch:
+    for batches that something may still read after they are dropped, see lease.py.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class BatchMemory:
         later: int,
         budget: int | None,
         allocate: Callable[[int], NDArray[np.uint8]] | None = None,
+        recycles: bool = True,
     ) -> None:
         pixels = {name: batch_size * prod(shape) for name, shape in shapes.items()}
         sizes = {name: pixels[name] * dtype.itemsize for name, dtype in dtypes.items()}
@@ -54,7 +57,8 @@ class BatchMemory:
         self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)
         spare = self.depth + calls + 2
         make = {} if allocate is None else {"allocate": allocate}
-        self._results = {name: Reservoir(size, spare=spare, **make) for name, size in sizes.items()}
+        kept = spare if recycles else 0
+        self._results = {name: Reservoir(size, spare=kept, **make) for name, size in sizes.items()}
         # Pixels that are about to become other values are uint8 for a moment, one array per decoding call.
         self._scratch = {name: Reservoir(size, spare=calls) for name, size in pixels.items()}
         self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=spare * len(shapes))
