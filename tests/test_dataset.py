@@ -255,16 +255,18 @@ def test_without_a_cache_folder_opening_works_all_the_same(source, tmp_path, mon
 
 
 def test_in_place_samples_are_in_torchvisions_order(tmp_path):
-    names = ["b/2.jpg", "a/z.jpg", "a/s-t/1.jpg", "a/s/2.jpg", "a/B.jpg", "a/a.JPG"]
+    names = ["b/2.jpg", "a/z.jpg", "a/s-t/1.jpg", "a/s/2.jpg", "a/s/t/3.jpg", "a/B.jpg", "a/a.JPG"]
+    names += ["cat/1.jpg", "cat/long/2.jpg", "cat-big/3.jpg", "cat.old/4.jpg"]
     dataset = penstock.open(folders.write(tmp_path / "photos", {name: folders.jpeg() for name in names}))
     # ImageFolder: classes sorted; within one, folders sorted by their whole path, then files by name.
-    wanted = ["a/B.jpg", "a/a.JPG", "a/z.jpg", "a/s/2.jpg", "a/s-t/1.jpg", "b/2.jpg"]
     found = []
     for target in sorted(entry.name for entry in os.scandir(tmp_path / "photos")):
         for root, _, files in sorted(os.walk(tmp_path / "photos" / target, followlinks=True)):
             found += [os.path.relpath(os.path.join(root, name), tmp_path / "photos") for name in sorted(files)]
     assert dataset.index.column("file").to_pylist() == found
-    assert sorted(found) == sorted(wanted)
+    assert sorted(found) == sorted(names)
+    labels = [dataset.classes[label] for label in dataset.labels("label")]
+    assert labels == [name.partition("/")[0] for name in found]
 
 
 def test_a_broken_file_in_place_fails_only_its_own_sample(source):

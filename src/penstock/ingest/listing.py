@@ -1,10 +1,14 @@
 """Lists a folder: every file below it with its size and time, in torchvision's order, and what could not be listed.
 
 torchvision's order is part of the interface: sample i of an image folder opened in place is sample i of
-`torchvision.datasets.ImageFolder`. It sorts folders by their whole path, then files by name.
+`torchvision.datasets.ImageFolder`, where both take the same files for images. It sorts classes, then the folders of a
+class by their whole path, then files by name.
 
-Symbolic links are followed; a link to a folder that contains it is reported instead of walked for ever. Hidden files
-and folders (a leading dot) are reported as no images: `.ipynb_checkpoints` is not a class.
+They differ about two kinds of files. Suffixes: torchvision also takes `.ppm` and `.pgm`, and takes neither `.gif` nor
+`.jpe` nor `.jfif`. Hidden files and folders (a leading dot): torchvision takes them, here they are reported as no
+images, since `.ipynb_checkpoints` is not a class and `._1.jpg` not a photograph.
+
+Symbolic links are followed; a link to a folder that contains it is reported instead of walked for ever.
 """
 
 from __future__ import annotations
@@ -58,7 +62,8 @@ def list_folder(root: str) -> Listing:
     listing = Listing(root)
     found: dict[str, list[Found]] = {}
     _walk(listing, "", ((status.st_dev, status.st_ino),), found)
-    for folder in sorted(found):
+    # A whole path alone will not do: "-" sorts before "/", so "cat-big" would come between "cat" and "cat/long".
+    for folder in sorted(found, key=lambda folder: (folder.partition("/")[0], folder)):
         listing.files += sorted(found[folder], key=lambda file: file.name)
     listing.folders.sort()
     return listing
