@@ -393,4 +393,5 @@ def open_dataset(path: str | os.PathLike[str], *, labels: str | os.PathLike[str]
     if not os.path.isdir(folder):
         expected = "a packed dataset or a folder of images"
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
-    return Dataset(index_folder(open_source(folder, labels=None if labels is None else os.fspath(labels))))
+    named = None if labels is None else os.fspath(labels)
+    return Dataset(index_folder(open_source(folder, labels=named), named))

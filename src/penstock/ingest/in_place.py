@@ -1,11 +1,12 @@
 """An image folder opened in place: an index over files that stay untouched.
 
 Every file's header is read once for format and size; that index is kept in the user's cache folder, keyed by the
-folder's path, and holds as long as the listing does (names, sizes, times). Nothing is ever written into the folder
-itself.
+paths of the folder and of its labels, and holds as long as the listing does (names, sizes, times, labels). Nothing is
+ever written into the folder itself.
 
-A file whose header cannot be read keeps its place, with the format "unknown" and a size of 1x1: numbers and order of
-the samples stay those of the files, and whoever decodes that sample gets its error.
+A file whose header makes no sense keeps its place, with the format "unknown" and a size of 1x1: numbers and order of
+the samples stay those of the files, and whoever decodes that sample gets its error. The same goes for a file that the
+system would not give; but that may pass, so an index with such a file is not kept.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from penstock.shard.keys import unescape
 from penstock.storage.local import read_file, read_start, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -95,12 +96,14 @@ def _reopened(path: str, stored_at: str, digest: str) -> FolderIndex:
     return index
 
 
-def index_folder(source: Source) -> FolderIndex:
-    """Give the index of a listed folder: the cached one where it still holds, else a new one."""
+def index_folder(source: Source, labels: str | None = None) -> FolderIndex:
+    """Give the index of a listed folder: the cached one where it still holds, else a new one.
+
+    `labels` is the file that the labels came from: a folder has one index for each.
+    """
     root = source.fields["image"].root
     digest = source.digest()
-    name = hashlib.sha256(source.kind.encode() + os.fsencode(os.path.realpath(root))).hexdigest()[:32]
-    stored_at = os.path.join(cache_folder(), f"{name}.parquet")
+    stored_at = os.path.join(cache_folder(), f"{_cache_name(source.kind, root, labels)}.parquet")
     if os.path.exists(stored_at):
         try:
             index = FolderIndex(root, pq.read_table(stored_at), stored_at)
@@ -109,7 +112,11 @@ def index_folder(source: Source) -> FolderIndex:
         else:
             if index.digest == digest:
                 return index
-    table = _table(source, digest)
+    table, unread = _table(source, digest)
+    if unread:
+        what = "the index of %s is not cached, because %d files could not be read; the first: %s"
+        logging.getLogger("penstock").warning(what, shown(root), len(unread), unread[0])
+        return FolderIndex(root, table, None)
     try:
         os.makedirs(os.path.dirname(stored_at), exist_ok=True)
         # Two processes or threads may index the same folder: the last whole file wins.
@@ -122,20 +129,29 @@ def index_folder(source: Source) -> FolderIndex:
     return FolderIndex(root, table, stored_at)
 
 
+def _cache_name(kind: str, root: str, labels: str | None) -> str:
+    parts = [kind.encode(), *(os.fsencode(os.path.realpath(path)) for path in (root, labels) if path is not None)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
+
+
 def cache_folder() -> str:
     """Say where indexes of image folders are kept: $XDG_CACHE_HOME or ~/.cache, then penstock/in_place."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "penstock", "in_place")
 
 
-def _table(source: Source, digest: str) -> pa.Table:
+def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:
+    """Read every header; (index, what the system said about the files that it would not give)."""
     files = source.fields["image"]
     with ThreadPoolExecutor(_PROBING_THREADS, "penstock-probe") as pool:
         paths = (files.path(position) for position in range(len(source)))
-        found: Iterable[tuple[str, int, int]] = pool.map(_probe, paths, chunksize=64)
-        formats, widths, heights = zip(*found, strict=True)
+        found = list(pool.map(_probe, paths, chunksize=64))
+    unread = [answer for answer in found if isinstance(answer, OSError)]
+    formats, widths, heights = zip(
+        *(_UNKNOWN if isinstance(answer, OSError) else answer for answer in found), strict=True
+    )
     rest = {"digest": digest, "classes": source.classes, "skipped": [item.as_dict() for item in source.skipped]}
-    return pa.table(
+    table = pa.table(
         {
             "key": pa.array(source.keys, pa.string()),
             "file": pa.array([shown(name) for name in files.names], pa.string()),
@@ -147,9 +163,10 @@ def _table(source: Source, digest: str) -> pa.Table:
             **{name: source.labels.column(name) for name in source.labels.column_names},
         }
     ).replace_schema_metadata({_MEMBER: json.dumps(rest)})
+    return table, unread
 
 
-def _probe(path: str) -> tuple[str, int, int]:
+def _probe(path: str) -> tuple[str, int, int] | OSError:
     try:
         start = read_start(path, _HEADER_BYTES)
         try:
@@ -158,5 +175,7 @@ def _probe(path: str) -> tuple[str, int, int]:
             if len(start) < _HEADER_BYTES or sniff(start) is None:
                 return _UNKNOWN
             return probe_image(read_file(path))
-    except (ImageError, OSError):
+    except ImageError:
         return _UNKNOWN
+    except OSError as error:
+        return error
