@@ -146,6 +146,34 @@ def test_a_stage_that_hangs_is_named_after_the_deadline(monkeypatch):
             thread.join(10)
 
 
+HANGING = """
+import sys, threading
+from penstock.dataset import Dataset
+from penstock.loader import Loader, Tuning
+from penstock.transforms import RandomResizedCrop
+def hang(*_, **__):
+    print("hangs", flush=True)
+    threading.Event().wait()
+Dataset.read = hang
+with Loader(sys.argv[1], batch_size=4, transforms=RandomResizedCrop(32), tuning=Tuning(deadline_seconds=60)) as loader:
+    batches = iter(loader)
+    next(batches)
+"""
+
+
+def test_ctrl_c_does_not_wait_for_a_read_that_hangs():
+    with subprocess.Popen(
+        [sys.executable, "-c", HANGING, str(packed())], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline()
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=90)
+    assert time.monotonic() - began < 20
+    assert process.returncode == -signal.SIGINT
+    assert err.rstrip().endswith("KeyboardInterrupt")
+
+
 def test_two_hundred_loaders_leave_no_thread_no_descriptor_and_no_memory():
     def make(count):
         for number in range(count):

@@ -271,7 +271,10 @@ class Loader:
     def __enter__(self) -> Loader:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            for pipeline in list(self._running):
+                pipeline.leave()
         self.close()
 
     def __repr__(self) -> str:

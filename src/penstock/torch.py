@@ -137,8 +137,8 @@ class Loader:
     def __enter__(self) -> Loader:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        self._loader.__exit__(kind, error, trace)
 
     def __repr__(self) -> str:
         return f"torch.{self._loader!r}"

@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import sys
 import threading
+import time
 import traceback
 import weakref
 from pathlib import Path
@@ -173,6 +174,45 @@ def test_a_stalled_stage_is_named_after_the_deadline():
     with pytest.raises(StalledError, match=r"(?s)waited 0.2 s for stage decode.*penstock-decode-0 works on item 0"):
         next(pipeline)
     gate.opened.release(3)
+
+
+def seconds_to_end(deadline_seconds, leave):
+    """How long leaving takes in seconds, where a thread hangs all the while and the deadline is this."""
+    gate = Gate()
+    pipeline = Pipeline(range(3), [Stage("read", int), Stage("decode", gate)], deadline_seconds=deadline_seconds)
+    assert gate.entered.acquire(timeout=DEADLINE_SECONDS)
+    began = time.monotonic()
+    leave(pipeline)
+    elapsed = time.monotonic() - began
+    gate.opened.release(3)
+    for thread in pipeline_threads():
+        thread.join(DEADLINE_SECONDS)
+    return elapsed
+
+
+def test_the_deadline_is_waited_for_once():
+    def leave(pipeline):
+        with pytest.raises(StalledError), pipeline:
+            next(pipeline)
+        pipeline.close()
+
+    assert 2 <= seconds_to_end(2, leave) < 3.5
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt, GeneratorExit])
+def test_an_exception_does_not_wait_for_a_thread_that_hangs(kind):
+    def leave(pipeline):
+        with pytest.raises(kind), pipeline:
+            raise kind
+
+    assert seconds_to_end(60, leave) < 10
+
+
+def test_a_pipeline_that_is_dropped_does_not_wait_for_a_thread_that_hangs():
+    def leave(pipeline):
+        pipeline._end()  # what the collector and the interpreter's exit call
+
+    assert seconds_to_end(60, leave) < 10
 
 
 def test_closing_tells_which_thread_does_not_end():

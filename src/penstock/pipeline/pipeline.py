@@ -13,7 +13,9 @@ Rules:
   they are daemons, stopped by an exit hook, because the interpreter would wait for others before it runs any hook.
 - Waits: the consumer waits at most `deadline_seconds` for an item and is then told which stage is doing what. Threads
   inside wait without limit for one another, since all of them together may rightly wait for a consumer who is training;
-  `close` ends those waits. `close` itself waits at most `deadline_seconds` for work that has begun.
+  `close` ends those waits. `close` itself waits at most `deadline_seconds` for work that has begun. Any other end
+  waits `LEAVING_SECONDS` at the most: an exception (a deadline that has passed, Ctrl-C) is the news then, and may not be
+  kept back by a thread that hangs. A thread that is still at work ends as soon as that is done.
 - Fork: a child process has none of the threads. There a pipeline does nothing but say so.
 """
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Pipeline"]
 
 DEADLINE_SECONDS = 600.0
+LEAVING_SECONDS = 1.0
 
 
 @final
@@ -59,7 +62,8 @@ class Pipeline:
         for stage, queue in zip(stages, self._queues, strict=True):
             self._workers += [Worker(stage, given, queue, number) for number in range(stage.threads)]
             given = queue
-        self._end = weakref.finalize(self, _end, self._pid, self._queues, self._workers, deadline_seconds)
+        patience = min(LEAVING_SECONDS, deadline_seconds)
+        self._end = weakref.finalize(self, _end, self._pid, self._queues, self._workers, patience)
         for worker in self._workers:
             worker.start()
 
@@ -82,7 +86,8 @@ class Pipeline:
             raise StopIteration from None
         except TimeoutError:
             states = self.states()
-            for queue in self._queues:  # not `close`: that would wait once more for the thread that hangs
+            self._end.detach()  # whoever leaves on this error has waited for the thread that hangs
+            for queue in self._queues:
                 queue.close()
             raise StalledError(
                 f"the consumer waited {self._deadline_seconds:g} s for stage {self._stages[-1].name}",
@@ -101,7 +106,12 @@ class Pipeline:
 
     def close(self) -> None:
         """Stop the threads, wait for them, let go of everything in flight. Further iteration ends at once."""
+        if not self._end.alive:
+            return  # it has ended, well or not
+        began = time.monotonic()
         self._end()
+        if os.getpid() == self._pid:
+            _join(self._workers, self._deadline_seconds - (time.monotonic() - began))
         stuck = [worker.state() for worker in self._workers if worker.is_alive()]
         if stuck and os.getpid() == self._pid and threading.current_thread() not in self._workers:
             raise StalledError(
@@ -114,8 +124,12 @@ class Pipeline:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
-        else:  # what happened inside is the news, not that a thread is still at work
-            self._end()
+        else:
+            self.leave()
+
+    def leave(self) -> None:
+        """Stop the threads as `close` does, but wait only a moment for them, and do not complain."""
+        self._end()
 
     def states(self) -> list[str]:
         """Say what every thread is doing now, and for how long."""
@@ -145,15 +159,19 @@ class Pipeline:
         return found
 
 
-def _end(pid: int, queues: list[OrderedQueue], workers: list[Worker], deadline_seconds: float) -> None:
-    """Stop and wait; run once per pipeline: by close, by the collector, or at exit."""
+def _end(pid: int, queues: list[OrderedQueue], workers: list[Worker], patience_seconds: float) -> None:
+    """Stop and wait a moment; run once per pipeline: by close, by the collector, or at exit."""
     if os.getpid() != pid:
         return  # a forked child: no threads here, and the locks may be held by threads that do not exist
     for queue in queues:
         queue.close()
+    _join(workers, patience_seconds)
+
+
+def _join(workers: list[Worker], patience_seconds: float) -> None:
     if threading.current_thread() in workers:
         return  # the collector ran in one of the pipeline's own threads, which may hold what the others wait for
-    deadline = time.monotonic() + deadline_seconds
+    deadline = time.monotonic() + patience_seconds
     for worker in workers:
         if worker.ident is not None:
             worker.join(max(deadline - time.monotonic(), 0))
