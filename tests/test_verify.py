@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
-from penstock.errors import UsageError
+from penstock.errors import FormatError, UsageError
 from penstock.shard.checks import sha256
 from penstock.shard.index import encode_index
 from tests import folders
@@ -174,9 +174,12 @@ def test_an_index_that_cannot_be_read_is_found(packed, data):
     assert any("cannot be read" in damage.what for damage in penstock.verify(packed).damages)
 
 
-def test_an_index_without_a_column_is_found(packed):
-    with_index(packed, lambda table: table.drop_columns(["image.crc32c"]))
-    assert any("image.crc32c is missing" in damage.what for damage in penstock.verify(packed).damages)
+@pytest.mark.parametrize("name", ["image.crc32c", "image.length", "image.format", "label", "key"])
+def test_an_index_without_a_column_is_found(packed, name):
+    with_index(packed, lambda table: table.drop_columns([name]))
+    assert any(f"{name} is missing" in damage.what for damage in penstock.verify(packed).damages)
+    with pytest.raises(FormatError, match=f"lacks a column.*{name}"):
+        penstock.open(packed)
 
 
 def test_a_damaged_manifest_is_found(packed):

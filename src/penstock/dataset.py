@@ -28,7 +28,7 @@ from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
 from penstock.shard.checks import crc32c
-from penstock.shard.index import column_names, fields_of, file_positions, labels_of, numpy_of, to_column
+from penstock.shard.index import column_names, file_positions, needed_columns, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
 from penstock.storage.journal import is_unfinished
 from penstock.storage.local import fill_block, read_file, storage_error
@@ -50,6 +50,8 @@ class Index(Protocol):
     digest: str
     classes: tuple[str, ...] | None
     skipped: tuple[Skipped, ...]
+    fields: tuple[str, ...]
+    label_names: tuple[str, ...]
 
     def __len__(self) -> int: ...
     @property
@@ -95,6 +97,12 @@ class PackedIndex:
         if rows != self.manifest.samples:
             what = "index and manifest disagree about the number of samples"
             raise FormatError(what, file=self._file, got=rows, expected=self.manifest.samples)
+        # What the manifest names, and no other column: a later writer may have added any.
+        self.fields, self.label_names = tuple(self.manifest.fields), tuple(self.manifest.labels)
+        needed = needed_columns(self.fields, self.label_names)
+        lacking = [name for name in needed if name not in self.schema.names]
+        if lacking:
+            raise FormatError("the index lacks a column", file=self._file, expected=lacking[0])
 
     def __len__(self) -> int:
         return self.manifest.samples
@@ -184,8 +192,8 @@ class Dataset:
         self.path = index.path
         self.classes = index.classes
         self.skipped = index.skipped
-        self.fields = fields_of(index.schema)
-        self.label_names = labels_of(index.schema)
+        self.fields = index.fields
+        self.label_names = index.label_names
 
     def __len__(self) -> int:
         return len(self._index) if self._rows is None else len(self._rows)

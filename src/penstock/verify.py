@@ -28,7 +28,6 @@ from penstock.errors import FormatError, ImageError, UsageError
 from penstock.ingest.source import shown
 from penstock.pipeline.cores import allowed_cores
 from penstock.shard.checks import Damage, Row, check_labels, check_rows, sha256, walk
-from penstock.shard.index import fields_of, labels_of
 from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
 from penstock.shard.members import EXTENSIONS, field_member
 from penstock.storage.local import read_file
@@ -43,6 +42,7 @@ _INDEX_TYPES = {
     "offset": pa.int64(),
     "length": pa.int64(),
     "crc32c": pa.uint32(),
+    "format": None,
     "width": pa.int32(),
     "height": pa.int32(),
 }
@@ -97,7 +97,7 @@ def verify(
         manifest = decode_manifest(read_file(file), MANIFEST_NAME)
     except FormatError as error:
         return VerifyReport(folder, 0, 0, 0, (Damage(MANIFEST_NAME, error.what, got=_text(error.got)),))
-    table, damages = _checked_index(folder, manifest.index)
+    table, damages = _checked_index(folder, manifest)
     if table is not None:
         damages += _counted(table, manifest)
     damages += _unnamed(folder, manifest)
@@ -105,7 +105,7 @@ def verify(
     threads = max(1, min(workers or allowed_cores(), _MEMORY_BYTES // max(largest, 1)))
     checked = manifest.index.bytes
     with ThreadPoolExecutor(threads, "penstock-verify") as pool:
-        for number, found in enumerate(pool.map(partial(_checked_shard, folder, table), manifest.shards)):
+        for number, found in enumerate(pool.map(partial(_checked_shard, folder, manifest, table), manifest.shards)):
             damages += found
             checked += manifest.shards[number].bytes
             if progress is not None:
@@ -145,7 +145,8 @@ def _checked_file(folder: str, entry: IndexEntry | ShardEntry) -> tuple[bytes | 
     return data, []
 
 
-def _checked_index(folder: str, entry: IndexEntry) -> tuple[pa.Table | None, list[Damage]]:
+def _checked_index(folder: str, manifest: Manifest) -> tuple[pa.Table | None, list[Damage]]:
+    entry = manifest.index
     data, damages = _checked_file(folder, entry)
     if data is None:
         return None, damages
@@ -154,12 +155,12 @@ def _checked_index(folder: str, entry: IndexEntry) -> tuple[pa.Table | None, lis
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         return None, [*damages, Damage(entry.file, f"the index cannot be read: {error}")]
-    wanted = {"key": None, "file": None}
-    wanted |= {f"{field}.{part}": kind for field in fields_of(table.schema) for part, kind in _INDEX_TYPES.items()}
+    wanted = {"key": None, "file": None, **dict.fromkeys(manifest.labels)}
+    wanted |= {f"{field}.{part}": kind for field in manifest.fields for part, kind in _INDEX_TYPES.items()}
     for name, kind in wanted.items():
         if name not in table.column_names or (kind is not None and table.schema.field(name).type != kind):
             return None, [*damages, Damage(entry.file, f"the column {name} is missing or has another type")]
-        if table.column(name).null_count:
+        if table.column(name).null_count and name not in manifest.labels:
             return None, [*damages, Damage(entry.file, f"the column {name} has empty values")]
     return table, damages
 
@@ -183,7 +184,7 @@ def _counted(table: pa.Table, manifest: Manifest) -> Iterator[Damage]:
     )
 
 
-def _checked_shard(folder: str, table: pa.Table | None, entry: ShardEntry) -> list[Damage]:
+def _checked_shard(folder: str, manifest: Manifest, table: pa.Table | None, entry: ShardEntry) -> list[Damage]:
     data, damages = _checked_file(folder, entry)
     mine = None if table is None else _rows_in(table, entry.file)
     if data is None:
@@ -193,10 +194,10 @@ def _checked_shard(folder: str, table: pa.Table | None, entry: ShardEntry) -> li
     found, faults = walk(entry.file, archive)
     damages += faults
     if mine is not None:
-        for field in fields_of(mine.schema):
+        for field in manifest.fields:
             damages += _checked_field(entry.file, archive, found, mine, field)
-        names = labels_of(mine.schema)
-        labels = mine.select(list(names)).to_pylist() if names else [{}] * len(mine)
+        names = list(manifest.labels)
+        labels = mine.select(names).to_pylist() if names else [{}] * len(mine)
         damages += check_labels(entry.file, archive, found, zip(mine.column("key").to_pylist(), labels, strict=True))
     return damages
 

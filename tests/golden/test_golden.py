@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import penstock
+from penstock.shard.checks import sha256
+from penstock.shard.index import encode_index
 from penstock.shard.keys import unique_keys
 from tests import folders, images
 from tests.golden.make import DATASETS, HERE, SOURCE, described, packed
@@ -59,5 +61,14 @@ def test_columns_and_manifest_members_from_the_future_are_passed_over(tmp_path):
     shutil.copytree(HERE / "v1-kept", tmp_path / "p.pen")
     body = json.loads((tmp_path / "p.pen" / "penstock.json").read_text("utf-8"))
     body["mood"] = {"today": "good"}
+    table = pq.read_table(tmp_path / "p.pen" / "index.parquet")
+    for name in ("mood", "image.mood", "thumbnail.offset"):
+        table = table.append_column(name, [list(range(len(table)))])
+    encoded = encode_index(table)
+    (tmp_path / "p.pen" / "index.parquet").write_bytes(encoded)
+    body["index"].update(bytes=encoded.size, sha256=sha256(encoded))
     (tmp_path / "p.pen" / "penstock.json").write_text(json.dumps(body), "utf-8")
     assert described(tmp_path / "p.pen") == described(HERE / "v1-kept")
+    dataset = penstock.open(tmp_path / "p.pen")
+    assert (dataset.fields, dataset.label_names) == (("image",), ("label",))
+    assert penstock.verify(tmp_path / "p.pen").damages == ()

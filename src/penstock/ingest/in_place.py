@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from penstock.decode.image import probe_image, sniff
 from penstock.errors import FormatError, ImageError, PenstockError
 from penstock.ingest.source import Skipped, Source, shown
-from penstock.shard.index import encode_index
+from penstock.shard.index import encode_index, fields_of, labels_of
 from penstock.shard.keys import unescape
 from penstock.storage.local import read_file, read_start, write_atomically
 
@@ -55,6 +55,7 @@ class FolderIndex:
         rest = json.loads(table.schema.metadata[_MEMBER])
         self.digest: str = rest["digest"]
         self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])
+        self.fields, self.label_names = fields_of(table.schema), labels_of(table.schema)
         self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
 
     def __len__(self) -> int:

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 
     from penstock.shard.sample import SampleBytes
 
-__all__ = ["IndexRows", "column_names", "encode_index", "fields_of", "labels_of", "numpy_of", "to_column"]
+__all__ = [
+    "IndexRows",
+    "column_names",
+    "encode_index",
+    "fields_of",
+    "file_positions",
+    "labels_of",
+    "needed_columns",
+    "numpy_of",
+    "to_column",
+]
 
 ROW_GROUP_ROWS = 262_144
 _NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -105,14 +115,19 @@ def encode_index(table: pa.Table) -> pa.Buffer:
 
 
 def fields_of(schema: pa.Schema) -> tuple[str, ...]:
-    """Name the binary fields that an index describes."""
+    """Name the binary fields that an index of our own making describes; of any other, its manifest tells."""
     return tuple(name.removesuffix(".offset") for name in schema.names if name.endswith(".offset"))
 
 
 def labels_of(schema: pa.Schema) -> tuple[str, ...]:
-    """Name the labels: all columns that are not the format's own."""
+    """Name the labels of an index of our own making: all columns that are not the format's own."""
     fields = {f"{field}.{part}" for field in fields_of(schema) for part in _FIELD_TYPES}
     return tuple(name for name in schema.names if name not in fields and name not in {"key", "file"})
+
+
+def needed_columns(fields: Sequence[str], labels: Sequence[str]) -> list[str]:
+    """Name what the index of a packed dataset cannot do without."""
+    return ["key", "file", *(f"{field}.{part}" for field in fields for part in _COLUMN_PARTS), *labels]
 
 
 def column_names(field: str, schema: pa.Schema) -> list[str]:
