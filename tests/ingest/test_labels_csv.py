@@ -45,6 +45,9 @@ def test_an_image_without_a_row_is_unlabelled(tmp_path):
         ("file,label\n1.jpg,a\nsub/2.jpg,\n", "1 rows have no label"),
         ("file,age\n1.jpg,3\nsub/2.jpg,\n", "1 rows have no age"),
         ("file\n1.jpg\n", "one column"),
+        ("file,label,label\n1.jpg,a,b\n", "two columns have one name: got 'label'"),
+        ("file,file,label\n1.jpg,1.jpg,b\n", "two columns have one name: got 'file'"),
+        ("file,label\n", r"the labels name no image.*l\.csv"),
         ("file,label\n1.jpg,a,b\n", "cannot be read"),
         ("", "cannot be read"),
     ],
@@ -52,6 +55,11 @@ def test_an_image_without_a_row_is_unlabelled(tmp_path):
 def test_a_wrong_file_of_labels_is_refused(tmp_path, text, words):
     with pytest.raises(SourceError, match=words):
         source_of(tmp_path, text)
+
+
+def test_a_folder_without_images_is_what_is_wrong_whatever_the_labels_say(tmp_path):
+    with pytest.raises(UsageError, match="no images here"):
+        source_of(tmp_path, "file,label\n1.jpg,a\n", names=("notes.txt",))
 
 
 def test_a_bare_stem_that_two_images_share_names_neither(tmp_path):

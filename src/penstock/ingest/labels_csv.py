@@ -11,6 +11,7 @@ for one, is an error of the CSV file and not of an image, so it always stops.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,12 +35,14 @@ _FILE_COLUMNS = ("file", "filename", "image", "path", "name")
 
 def from_labels_csv(listing: Listing, path: str) -> Source:
     """Join the images of a folder with the rows of a CSV file."""
+    if not listing.files:
+        raise nothing_found(listing)
     table, which = _read(path)
+    if not len(table):
+        raise SourceError("the labels name no image", file=shown(path), got="a header alone", expected="rows below it")
     named = table.column(which).to_pylist()
     rows = _match(named, listing, path)
     found = [file for file, row in zip(listing.files, rows, strict=True) if row is not None]
-    if not found:
-        raise nothing_found(listing)
     lacking = [file for file, row in zip(listing.files, rows, strict=True) if row is None]
     unlabelled = [Skipped(shown(file.name), UNLABELLED, f"no row in {shown(path)}") for file in lacking]
     labels = table.drop_columns([which]).take(pa.array([row for row in rows if row is not None], pa.int64()))
@@ -56,6 +59,9 @@ def _read(path: str) -> tuple[pa.Table, str]:
     try:
         with pyarrow.csv.open_csv(path) as reader:
             names = reader.schema.names
+        doubled = sorted(name for name, count in Counter(names).items() if count > 1)
+        if doubled:
+            raise SourceError("two columns have one name", file=shown(path), got=repr(doubled[0]))
         which = next((name for name in _FILE_COLUMNS if name in names), names[0])
         options = pyarrow.csv.ConvertOptions(column_types={which: pa.string()}, **rules)
         table = pyarrow.csv.read_csv(path, convert_options=options)
