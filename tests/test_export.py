@@ -103,6 +103,16 @@ def test_damage_stops_an_export(tmp_path):
         penstock.export(tmp_path / "p.pen", tmp_path / "back")
 
 
+@pytest.mark.parametrize("classes", [[], ["c0"]])
+def test_labels_that_are_no_classes_stop_an_export_before_it_begins(tmp_path, classes):
+    penstock.pack(folders.classes(tmp_path / "photos", 8), tmp_path / "p.pen")
+    body = json.loads((tmp_path / "p.pen" / "penstock.json").read_bytes())
+    (tmp_path / "p.pen" / "penstock.json").write_text(json.dumps(body | {"classes": classes}))
+    with pytest.raises(FormatError, match=r"is no class(.|\n)*penstock verify"):
+        penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
 @pytest.mark.parametrize("key", ["../evil", "/tmp/evil", "a/%2E%2E/%2E%2E/%2E%2E/evil", "a//b", "a%00"])
 def test_a_dataset_from_elsewhere_cannot_write_outside_the_folder(tmp_path, key):
     penstock.pack(folders.classes(tmp_path / "photos", 1), tmp_path / "p.pen")

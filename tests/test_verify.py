@@ -187,6 +187,30 @@ def test_a_damaged_manifest_is_found(packed):
     assert not penstock.verify(packed).is_sound
 
 
+def test_a_manifest_that_the_system_does_not_give_is_found(packed):
+    (packed / "penstock.json").unlink()
+    (packed / "penstock.json").mkdir()
+    (damage,) = penstock.verify(packed).damages
+    assert str(damage) == "penstock.json: cannot be read: Is a directory"
+
+
+@pytest.mark.parametrize(("classes", "wrong"), [([], 14), (["c0"], 8), (["c0", "c1", "c2"], 0), (None, 0)])
+def test_labels_that_are_no_classes_are_found(packed, classes, wrong):
+    with_manifest(packed, lambda body: body.update(classes=classes))
+    damages = penstock.verify(packed).damages
+    assert [damage.what for damage in damages] == ["the label is no class"] * wrong
+    assert len({damage.key for damage in damages}) == wrong
+
+
+def test_labels_that_cannot_be_classes_are_found(packed):
+    with_index(packed, with_value("label", 3, -1))
+    assert "the label is no class" in [damage.what for damage in penstock.verify(packed).damages]
+    with_index(packed, lambda table: table.set_column(table.column_names.index("label"), "label", [["a"] * len(table)]))
+    assert "there are classes, but the label is no number" in [
+        damage.what for damage in penstock.verify(packed).damages
+    ]
+
+
 def test_only_packed_datasets_can_be_verified(tmp_path):
     with pytest.raises(UsageError, match="no packed dataset"):
         penstock.verify(folders.classes(tmp_path / "photos", 1))

@@ -67,7 +67,7 @@ def export(
     if os.path.lexists(folder) and not force and (not os.path.isdir(folder) or os.listdir(folder)):
         hint = "choose another folder, or replace files in it with --force (force=True)"
         raise UsageError("the destination is not empty", file=shown(folder), hint=hint)
-    suffixes = _suffixes(opened)
+    suffixes, classes = _suffixes(opened), _classes(opened)
     names: list[str] = []
     written = 0
     for number in range(len(opened)):
@@ -82,7 +82,7 @@ def export(
             names += [name] if field == opened.fields[0] else []
         if progress is not None:
             progress(number + 1, len(opened))
-    _write_labels(opened, names, folder, force=force)
+    _write_labels(opened, names, classes, folder, force=force)
     return ExportReport(folder, len(opened) * len(opened.fields), written)
 
 
@@ -121,14 +121,28 @@ def _write(path: str, data: bytes, *, force: bool) -> None:
         raise storage_error(error, path) from error
 
 
-def _write_labels(opened: Dataset, names: list[str], folder: str, *, force: bool) -> None:
+def _classes(opened: Dataset) -> list[str] | None:
+    """Name every sample's class, where there are classes."""
+    if opened.classes is None or "label" not in opened.label_names:
+        return None
+    labels = opened.labels("label")
+    found = labels.to_pylist() if isinstance(labels, pa.ChunkedArray) else labels.tolist()
+    wrong = [number for number, label in enumerate(found) if label not in range(len(opened.classes))]
+    if wrong:
+        what, hint = f"the label of {len(wrong)} samples is no class", "run `penstock verify` on the dataset"
+        got, expected = found[wrong[0]], f"less than {len(opened.classes)}, the number of classes"
+        key = opened.key(wrong[0])
+        raise FormatError(what, file=shown(opened.path), sample=key, got=got, expected=expected, hint=hint)
+    return [opened.classes[label] for label in found]
+
+
+def _write_labels(opened: Dataset, names: list[str], classes: list[str] | None, folder: str, *, force: bool) -> None:
     """Write the labels that the folders do not tell: all, but for classes that are the files' folders."""
     columns: dict[str, Any] = {"file": pa.array([shown(name) for name in names], pa.string())}
     for label in opened.label_names:
         found = opened.labels(label)
         values = found if isinstance(found, pa.ChunkedArray) else pa.array(found)
-        if label == "label" and opened.classes is not None:
-            classes = [opened.classes[number] for number in values.to_pylist()]
+        if label == "label" and classes is not None:
             if all(name.startswith(f"{class_}/") for name, class_ in zip(names, classes, strict=True)):
                 continue
             values = pa.array(classes, pa.string())

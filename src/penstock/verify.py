@@ -3,7 +3,8 @@
 Nothing stops at the first fault: the report lists all that is damaged, sample by sample where that can be said.
 
     penstock.json    can be read; shards and samples add up
-    index.parquet    size and SHA-256 as in the manifest; keys differ from one another; as many rows per shard as stated
+    index.parquet    size and SHA-256 as in the manifest; keys differ from one another; as many rows per shard as
+                     stated; every label is one of the classes
     shards           size and SHA-256 as in the manifest; the archive is sound from end to end; none besides lies there
     every field      its range lies in the shard, matches its CRC-32C, is the data of the member named after the key,
                      and begins with a header of the format and size that the index states
@@ -97,9 +98,12 @@ def verify(
         manifest = decode_manifest(read_file(file), MANIFEST_NAME)
     except FormatError as error:
         return VerifyReport(folder, 0, 0, 0, (Damage(MANIFEST_NAME, error.what, got=_text(error.got)),))
+    except OSError as error:
+        return VerifyReport(folder, 0, 0, 0, (Damage(MANIFEST_NAME, f"cannot be read: {error.strerror}"),))
     table, damages = _checked_index(folder, manifest)
     if table is not None:
         damages += _counted(table, manifest)
+        damages += _outside_classes(table, manifest)
     damages += _unnamed(folder, manifest)
     largest = max((shard.bytes for shard in manifest.shards), default=1)
     threads = max(1, min(workers or allowed_cores(), _MEMORY_BYTES // max(largest, 1)))
@@ -111,6 +115,22 @@ def verify(
             if progress is not None:
                 progress(number + 1, len(manifest.shards))
     return VerifyReport(folder, manifest.samples, len(manifest.shards), checked, tuple(damages))
+
+
+def _outside_classes(table: pa.Table, manifest: Manifest) -> Iterator[Damage]:
+    """Find labels that are no positions among the classes."""
+    if manifest.classes is None or "label" not in manifest.labels:
+        return
+    file, kind, count = manifest.index.file, table.schema.field("label").type, len(manifest.classes)
+    if not pa.types.is_integer(kind):
+        yield Damage(file, "there are classes, but the label is no number", got=str(kind), expected="int64")
+        return
+    label = table.column("label")
+    is_class = pc.fill_null(pc.and_(pc.greater_equal(label, 0), pc.less(label, count)), fill_value=False)
+    wrong = table.select(["key", "label"]).filter(pc.invert(is_class)).to_pylist()
+    for row in wrong:
+        expected = f"less than {count}, the number of classes"
+        yield Damage(file, "the label is no class", row["key"], got=_text(row["label"]), expected=expected)
 
 
 def _unnamed(folder: str, manifest: Manifest) -> Iterator[Damage]:
