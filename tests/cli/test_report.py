@@ -35,3 +35,26 @@ def test_what_is_no_result_is_refused(tmp_path):
     (tmp_path / "x.json").write_text("no")
     with pytest.raises(FormatError, match="not JSON"):
         CliRunner().invoke(report, [str(tmp_path / "x.json")], catch_exceptions=False)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--html", "page.html"]])
+@pytest.mark.parametrize("lacking", ["peers", "runs", "rounds", "prepared", "everything", "a peer"])
+def test_a_result_that_lacks_something_is_refused(tmp_path, monkeypatch, form, lacking):
+    monkeypatch.chdir(tmp_path)
+    whole = result({"penstock": [3, 3, 3], "a": [1, 1, 1]})
+    if lacking == "everything":
+        whole = {"format": 1, "kind": "race"}
+    elif lacking == "a peer":
+        whole["peers"] = []
+    else:
+        del whole[lacking]
+    (tmp_path / "x.json").write_text(json.dumps(whole))
+    with pytest.raises(FormatError, match=r"the result lacks something(.|\n)*x\.json"):
+        CliRunner().invoke(report, ["x.json", *form], catch_exceptions=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+
+
+def test_json_that_is_no_object_is_refused(tmp_path):
+    (tmp_path / "x.json").write_text("[1]")
+    with pytest.raises(FormatError, match="lacks something"):
+        CliRunner().invoke(report, [str(tmp_path / "x.json")], catch_exceptions=False)

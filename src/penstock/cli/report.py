@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,11 +18,8 @@ __all__ = ["report"]
 @click.option("--json", "as_json", is_flag=True, help="Print standings and ratios as JSON, not as a table.")
 def report(*, result: str, html: str | None, against: str | None, as_json: bool) -> None:
     """Show RESULT, a race's JSON, as a table, and with --html as one page that needs no network."""
-    from dataclasses import asdict
-
     from rich.console import Console
 
-    from penstock import bench
     from penstock.errors import FormatError
     from penstock.report import page, table
 
@@ -29,15 +27,29 @@ def report(*, result: str, html: str | None, against: str | None, as_json: bool)
         stored = json.loads(Path(result).read_text("utf-8"))
     except ValueError as error:
         raise FormatError("not JSON", file=result, got=str(error), expected="a result of penstock race") from error
+    try:
+        shown = page(stored, against=against) if html else ""
+        data = _standings(stored, against) if as_json else None
+        lines = table(stored, against=against)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        what = f"the result lacks something: {type(error).__name__} {error}"
+        raise FormatError(what, file=result, expected="a result of penstock race") from error
     if html:
-        Path(html).write_text(page(stored, against=against), "utf-8")
+        Path(html).write_text(shown, "utf-8")
     if as_json:
-        ranked = bench.standings(stored)
-        base = against or ranked[-1].peer
-        times = [
-            {**asdict(ratio), "median": ratio.median, "interval": ratio.interval}
-            for ratio in bench.ratios(stored, base)
-        ]
-        click.echo(json.dumps({"standings": [asdict(standing) for standing in ranked], "ratios": times}, indent=1))
+        click.echo(json.dumps(data, indent=1))
     else:
-        Console().print(table(stored, against=against))
+        Console().print(lines)
+
+
+def _standings(stored: dict[str, Any], against: str | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from penstock import bench
+
+    ranked = bench.standings(stored)
+    times = [
+        {**asdict(ratio), "median": ratio.median, "interval": ratio.interval}
+        for ratio in bench.ratios(stored, against or ranked[-1].peer)
+    ]
+    return {"standings": [asdict(standing) for standing in ranked], "ratios": times}
