@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import penstock
-from penstock.errors import ChecksumError, DataError, FormatError, UsageError
+from penstock.errors import ChecksumError, DataError, FormatError, ImageError, UsageError
 from penstock.loader import Loader, Tuning
 from penstock.transforms import (
     CenterCrop,
@@ -281,6 +281,36 @@ def test_files_that_vanish_or_shrink_are_skipped_or_named(tmp_path):
         pytest.raises((OSError, DataError), match=r"class0/000\.jpg"),
     ):
         list(strict)
+
+
+@pytest.mark.parametrize("transforms", [RandomCrop(64), RandomResizedCrop(32), Resize(40), ()])
+@pytest.mark.parametrize("name", ["000.jpg", "002.jpg"])
+def test_a_file_that_is_no_image_is_that_samples_error_whatever_the_transforms(tmp_path, transforms, name):
+    for number in range(4):
+        (tmp_path / "one").mkdir(exist_ok=True)
+        (tmp_path / "one" / f"{number:03d}.jpg").write_bytes(jpeg(photo(96, 72, seed=number)))
+    (tmp_path / "one" / name).write_bytes(b"this is no image")
+    options = {"batch_size": 2, "transforms": transforms, "shuffle": False}
+    with Loader(tmp_path, on_error="skip", **options) as loader:
+        assert len(ids_of(loader)) == 3
+        statistics = loader.statistics()
+    assert statistics.skipped == {"ImageError": 1}
+    assert statistics.errors[0].sample == f"one/{name[:3]}"
+    with Loader(tmp_path, **options) as strict, pytest.raises(ImageError, match=rf"not an image.*one/{name}"):
+        list(strict)
+
+
+def test_an_image_that_is_too_small_for_a_crop_is_named(tmp_path):
+    (tmp_path / "one").mkdir()
+    for number, side in enumerate((80, 80, 80, 60)):
+        (tmp_path / "one" / f"{number}.jpg").write_bytes(jpeg(photo(96, side, seed=number)))
+    with (
+        Loader(tmp_path, batch_size=2, transforms=RandomCrop(64)) as loader,
+        pytest.raises(UsageError, match=r"smaller than the crop: got 60 pixels.*sample one/3, file one/3\.jpg"),
+    ):
+        list(loader)
+    with pytest.raises(UsageError, match=r"96x60 and 96x80.*file one/0\.jpg"):
+        Loader(tmp_path, batch_size=2)
 
 
 def test_a_batch_of_nothing_but_errors_is_delivered_empty(tmp_path):

@@ -314,8 +314,12 @@ class Loader:
     def _lay_out(self, budget: int | None) -> BatchMemory:
         """Fix the shapes and types of a batch, and the memory that batches live in."""
         selection, delivery, values = self._selection, self._delivery, self._plan.values
-        first = selection.columns[selection.leader]
-        height, width = self._plan.output_size(first.width, first.height, lambda ids: Draws.of(self._seed, 0, ids))
+        try:
+            height, width = self._plan.output_size(
+                selection.widths, selection.heights, lambda ids: Draws.of(self._seed, 0, ids)
+            )
+        except UsageError as error:
+            raise selection.named(error, np.arange(len(self.dataset))) from None
         in_numpy = not delivery.applies_values  # otherwise batches leave as uint8
         self._dtypes = {
             name: np.dtype((values.mask_dtype if kind == "mask" else values.dtype) if in_numpy else "uint8")
@@ -354,7 +358,10 @@ class Loader:
         if orientations is not None:  # EXIF 5 … 8 are quarter turns
             turned = orientations >= 5
             widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
-        return self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
+        try:
+            return self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
+        except UsageError as error:  # an image that is too small for its crop
+            raise self._selection.named(error, ids) from None
 
     def _valued(self, name: str, pixels: NDArray[np.uint8]) -> NDArray[Any]:
         """Apply dtype and normalisation, if any."""

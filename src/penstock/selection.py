@@ -2,6 +2,10 @@
 
 All binary fields of a sample share one crop, so they must have one size. The first field that is no mask leads: crops
 are drawn for its size. A field whose name ends in "mask" is one.
+
+In a folder opened in place there may be files whose header could not be read: their format is "unknown" and their size
+means nothing. Crops must not fail on it, so that the sample alone has an error, the one that decoding it gives. Such
+samples get the size of a neighbour, which never comes to matter.
 """
 
 from __future__ import annotations
@@ -35,6 +39,8 @@ class Selection:
     columns: dict[str, Column]
     masks: frozenset[str]
     leader: str  # the field that crops are drawn for
+    widths: NDArray[np.int32]  # the leader's, as crops shall take them
+    heights: NDArray[np.int32]
     _labels: dict[str, NDArray[Any] | pa.ChunkedArray]
 
     @classmethod
@@ -50,7 +56,7 @@ class Selection:
             raise UsageError("a batch has at least one image field", got=list(names), expected=dataset.fields)
         masks = frozenset(name for name in columns if name.endswith("mask"))
         leader = next((name for name in columns if name not in masks), next(iter(columns)))
-        selection = cls(dataset, names, columns, masks, leader, labels)
+        selection = cls(dataset, names, columns, masks, leader, *_sizes(columns[leader]), labels)
         selection._check_sizes()
         return selection
 
@@ -80,8 +86,7 @@ class Selection:
 
     def sizes(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Give width and height of some samples."""
-        column = self.columns[self.leader]
-        return column.width[ids], column.height[ids]
+        return self.widths[ids], self.heights[ids]
 
     def labels(self, ids: NDArray[np.int64]) -> dict[str, NDArray[Any] | list[Any]]:
         """Give the labels of some samples: numbers as arrays, anything else as lists."""
@@ -102,8 +107,27 @@ class Selection:
         error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
         return error
 
+    def named(self, error: PenstockError, ids: NDArray[np.int64]) -> PenstockError:
+        """Say in an error about one of these samples, known by its position among them, which sample that is."""
+        if isinstance(error.sample, int):
+            number = int(ids[error.sample])
+            self.filed(self.located(error, number, self.leader), number)
+        return error
+
     def filed(self, error: PenstockError, number: int) -> PenstockError:
         """Say in an error which file it is about. Looked up only for one that is raised."""
         if error.file is None:
             error.file = str(self.dataset.select([number]).index.column("file")[0])
         return error
+
+
+def _sizes(column: Column) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Give widths and heights, those of another sample where they are not known."""
+    if "unknown" not in column.formats:
+        return column.width, column.height
+    unknown = column.format == column.formats.index("unknown")
+    known = np.flatnonzero(~unknown)
+    if not known.size:
+        return column.width, column.height
+    at = known[0]
+    return np.where(unknown, column.width[at], column.width), np.where(unknown, column.height[at], column.height)

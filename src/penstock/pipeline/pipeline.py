@@ -14,8 +14,8 @@ Rules:
 - Waits: the consumer waits at most `deadline_seconds` for an item and is then told which stage is doing what. Threads
   inside wait without limit for one another, since all of them together may rightly wait for a consumer who is training;
   `close` ends those waits. `close` itself waits at most `deadline_seconds` for work that has begun. Any other end
-  waits `LEAVING_SECONDS` at the most: an exception (a deadline that has passed, Ctrl-C) is the news then, and may not be
-  kept back by a thread that hangs. A thread that is still at work ends as soon as that is done.
+  waits `LEAVING_SECONDS` at the most: an exception (a deadline that has passed, Ctrl-C) is the news then, and may not
+  be kept back by a thread that hangs. A thread that is still at work ends as soon as that is done.
 - Fork: a child process has none of the threads. There a pipeline does nothing but say so.
 """
 

@@ -106,6 +106,7 @@ class Canvas:
         if other.size:
             raise UsageError(
                 "the images of a batch differ in size after their transforms",
+                sample=int(other[0]),
                 got=f"{width}x{height} and {self.widths[other[0]]}x{self.heights[other[0]]}",
                 expected="one size",
                 hint="end with a transform that fixes the size, such as CenterCrop(224) or RandomResizedCrop(224)",

@@ -113,6 +113,7 @@ class RandomCrop:
             first = int(np.argmax(missing > 0))
             raise UsageError(
                 "RandomCrop: the picture is smaller than the crop",
+                sample=first,
                 got=f"{lengths[first]} pixels, {padded[first]} with padding",
                 expected=f"at least {length}",
                 hint="pass pad_if_needed=True, or resize first",

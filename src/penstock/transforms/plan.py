@@ -66,7 +66,7 @@ class Plan:
         self.rest = tuple(rest)
 
     def geometry(self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws) -> Geometry:
-        """Where the output images of these samples lie in their sources."""
+        """Where the output images of these samples lie in their sources. Errors name a sample by its position here."""
         canvas = Canvas(widths, heights)
         for stream, transform in enumerate(self.geometric):
             transform.move(canvas, draws.for_stream(stream))
@@ -78,14 +78,22 @@ class Plan:
         heights: NDArray[np.int32],
         draws_for: Callable[[NDArray[np.intp]], UniformDraws],
     ) -> tuple[int, int]:
-        """(height, width) of every output image, given all sizes of a dataset; an error where they would differ."""
+        """(height, width) of every output image, given all sizes of a dataset; an error where they would differ.
+
+        Errors name a sample by its position among those given.
+        """
         if not len(widths):
             return 0, 0
         if self._fixes_size:
             some = np.zeros(1, np.intp)
         else:  # every size that occurs, once
             some = np.unique(widths.astype(np.int64) << 32 | heights, return_index=True)[1]
-        geometry = self.geometry(widths[some], heights[some], draws_for(some))
+        try:
+            geometry = self.geometry(widths[some], heights[some], draws_for(some))
+        except UsageError as error:
+            if isinstance(error.sample, int):
+                error.sample = int(some[error.sample])
+            raise
         return geometry.height, geometry.width
 
     @property
