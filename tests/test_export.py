@@ -83,6 +83,17 @@ def test_masks_and_labels_come_back(tmp_path):
     assert back == wanted | {f"mask/{name}": data for name, data in masks.items()}
 
 
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_mask_keeps_its_name_where_two_images_share_a_stem(tmp_path, raw):
+    names = ["x/1.jpg", "x/1.png", "x/two.dots.jpg", "y/2.jpg"]
+    source = folders.write(tmp_path / "photos", {name: folders.jpeg() for name in names})
+    masks = ["x/1.png", "x/two.dots.png", "y/2.png"]
+    folders.write(tmp_path / "masks", {name: folders.png() for name in masks})
+    penstock.pack(source, tmp_path / "p.pen", masks=tmp_path / "masks", on_error="skip", raw=raw)
+    penstock.export(tmp_path / "p.pen", tmp_path / "back")
+    assert sorted(folders.content(tmp_path / "back" / "mask")) == masks
+
+
 def test_nothing_is_overwritten_without_force(tmp_path):
     source = folders.classes(tmp_path / "photos", 2)
     folders.write(tmp_path / "back", {"c0/000.JPEG": b"mine", "note": b"mine"})

@@ -73,7 +73,10 @@ def export(
     for number in range(len(opened)):
         sample = opened[number]
         for field, stored in sample.fields.items():
-            name = _name(sample.key, suffixes[field][number], stored.format)
+            origin = unescape(sample.key)
+            if field != "image" and "image" in suffixes:  # it was found by the image's name without the suffix
+                origin = split_name(origin + suffixes["image"][number])[0]
+            name = _name(origin, suffixes[field][number], stored.format)
             check_inside(name, f"the key {sample.key!r} of {shown(opened.path)}")
             data = encode_png(decode_array(stored.data)) if stored.format == "npy" else stored.data
             path = os.path.join(folder, name) if len(opened.fields) == 1 else os.path.join(folder, field, name)
@@ -103,8 +106,8 @@ def _suffixes(opened: Dataset) -> dict[str, list[str]]:
     return {field: table.column(f"{field}.suffix").to_pylist() for field in opened.fields}
 
 
-def _name(key: str, suffix: str, format_: str) -> str:
-    name = unescape(key) + suffix
+def _name(origin: str, suffix: str, format_: str) -> str:
+    name = origin + suffix
     written = "png" if format_ == "npy" else format_
     if _FORMAT_OF_SUFFIX.get(split_name(name)[1].lower()) == written:
         return name
