@@ -21,6 +21,11 @@ def test_a_changed_bit_changes_half_the_bits():
         assert 0.47 < bits < 0.53
 
 
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_numpy_integers_make_the_keys_of_pythons(number):
+    assert mix_key(np.int64(number), np.int32(-7)) == mix_key(number, -7)
+
+
 @given(st.lists(NUMBERS, max_size=4), st.lists(NUMBERS, max_size=4))
 def test_different_numbers_make_different_keys(one, other):
     assert (mix_key(*one) == mix_key(*other)) == (one == other)

@@ -12,6 +12,7 @@ hence arrays throughout, of one element where need be.
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,7 +41,7 @@ def mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def mix_key(*numbers: int) -> int:
     """Fold whole numbers of any size and sign, in this order, into one 64-bit key."""
     key = np.zeros(1, np.uint64)
-    for number in numbers:
+    for number in map(index, numbers):  # NumPy's integers would overflow
         word = number % 2**64
         key = mix((key ^ np.uint64(word)) * GOLDEN + GOLDEN)
         # Numbers beyond 64 bits would otherwise share the key of their remainder.
