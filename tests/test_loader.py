@@ -353,8 +353,13 @@ def test_a_view_is_loaded_as_a_dataset_of_its_own():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"batch_size": 0}, "at least one sample"),
-        ({"shuffle": True}, '"full" or False'),
+        ({"batch_size": 0}, "batch_size: got 0, expected a whole number, at least 1"),
+        ({"batch_size": 2.5}, "batch_size: got 2.5"),
+        ({"shuffle": True}, "'full' or False"),
+        ({"shuffle": ["full"]}, "'full' or False"),
+        ({"threads": -1}, "threads: got -1"),
+        ({"seed": None}, "seed: got None"),
+        ({"memory": "2GB"}, "memory, in bytes: got '2GB'"),
         ({"on_error": "ignore"}, "on_error"),
         ({"fields": ["image", "caption"]}, "no such field"),
         ({"fields": ["label"]}, "at least one image field"),
@@ -366,6 +371,40 @@ def test_a_view_is_loaded_as_a_dataset_of_its_own():
 def test_what_cannot_be_is_refused_at_once(options, words):
     with pytest.raises(UsageError, match=words):
         Loader(packed(), **{"batch_size": 4, "transforms": AUGMENT, **options})
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ([5, COUNT], f"got 5 to {COUNT}, expected 0 to {COUNT - 1}"),
+        ([-1], "no such sample"),
+        ([0.7], "float64"),
+        (3, "row"),
+    ],
+)
+def test_numbers_of_no_sample_are_refused(ids, words):
+    with Loader(packed(), batch_size=4, transforms=AUGMENT) as loader:
+        assert len(loader.load([]).images) == 0
+        with pytest.raises(UsageError, match=words):
+            loader.load(ids)
+
+
+def test_a_closed_loader_says_so():
+    loader = Loader(packed(), batch_size=4, transforms=AUGMENT)
+    loader.close()
+    loader.close()
+    for use in (lambda: next(iter(loader)), lambda: loader.load([0])):
+        with pytest.raises(UsageError, match="the loader is closed"):
+            use()
+
+
+def test_seeds_and_epochs_may_be_numpy_integers():
+    with Loader(packed(), batch_size=COUNT, transforms=AUGMENT, seed=np.int64(2**40)) as loader:
+        loader.set_epoch(np.int64(3))
+        numpys = next(iter(loader)).images
+    with Loader(packed(), batch_size=COUNT, transforms=AUGMENT, seed=2**40) as loader:
+        loader.set_epoch(3)
+        assert np.array_equal(next(iter(loader)).images, numpys)
 
 
 def test_a_mask_of_another_size_than_its_image_is_refused():

@@ -10,7 +10,6 @@ What a batch contains is decided by (seed, epoch, sample id) alone: threads, mem
 
 from __future__ import annotations
 
-import os
 import weakref
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, final
@@ -25,14 +24,17 @@ from penstock.order import Draws, Permutation, Sequential
 from penstock.order.batches import batch_count, batch_slices, slabs
 from penstock.order.mix import mix_key
 from penstock.pipeline import Pipeline, Stage
-from penstock.pipeline.memory import BatchMemory
+from penstock.pipeline.cores import allowed_cores
+from penstock.pipeline.memory import BatchMemory, compacted
+from penstock.pipeline.options import one_of, whole_number
 from penstock.pipeline.tally import LoaderStatistics, Tally
-from penstock.selection import Selection
+from penstock.selection import Selection, chosen
 from penstock.transforms import Plan
 from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Geometry, Pair
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
@@ -140,24 +142,25 @@ class Loader:
         tuning: Tuning | None = None,
         delivery: Delivery | None = None,
     ) -> None:
-        if shuffle not in {"full", False}:
-            raise UsageError("shuffle", got=repr(shuffle), expected='"full" or False')
-        if on_error not in {"raise", "skip"}:
-            raise UsageError("on_error", got=repr(on_error), expected='"raise" or "skip"')
+        one_of(("full", False), shuffle, what="shuffle")
+        one_of(("raise", "skip"), on_error, what="on_error")
+        seed = whole_number(seed, what="seed")
+        memory = None if memory is None else whole_number(memory, what="memory, in bytes", least=1)
         self.dataset = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
-        self.batch_size = batch_size
-        self._count = batch_count(len(self.dataset), batch_size, drop_last=drop_last)
+        self.batch_size = whole_number(batch_size, what="batch_size", least=1)
+        self._count = batch_count(len(self.dataset), self.batch_size, drop_last=drop_last)
         self._plan = transforms if isinstance(transforms, Plan) else Plan(transforms)
         self._shuffle, self._seed, self._drop_last = shuffle, seed, drop_last
         self._skips = on_error == "skip"
         self._channels_first, self._orients = channels_first, exif_orientation
         self._tuning, self._delivery = tuning or Tuning(), delivery or Delivery()
         self._next_epoch = 0
+        self._is_closed = False
         self._tally = Tally()
         self._running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
         self._selection = Selection.of(self.dataset, fields)
         self._check_transforms()
-        threads = _cores() if threads is None else threads
+        threads = allowed_cores() if threads is None else whole_number(threads, what="threads", least=0)
         self._calls = self._tuning.decoding_calls if threads else 1
         self._memory = self._lay_out(memory)
         self._decoder = BatchDecoder(threads, max_pixels=self._tuning.max_pixels)
@@ -231,8 +234,8 @@ class Loader:
             if not self._skips:
                 raise selection.filed(errors[min(errors)], int(ids[min(errors)]))
             kept = np.setdiff1d(np.arange(len(ids)), list(errors))
-            ids, labels = ids[kept], {name: _only(values, kept) for name, values in labels.items()}
-            pixels = {name: _compacted(array, kept) for name, array in pixels.items()}
+            ids, labels = ids[kept], {name: chosen(values, kept) for name, values in labels.items()}
+            pixels = {name: compacted(array, kept) for name, array in pixels.items()}
         planned.tally.made(len(ids), warned=warned, errors=errors)
         values = {name: self._valued(name, array) for name, array in pixels.items()} | labels
         if selection.is_pair:
@@ -246,17 +249,19 @@ class Loader:
         return self._count
 
     def __iter__(self) -> Iterator[Any]:
+        self._check_open()
         epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
         self._tally = Tally()
         return self._read_path(epoch, self._tally)
 
     def load(self, ids: Sequence[int] | NDArray[np.int64], *, epoch: int = 0) -> Any:
         """Load these samples as one batch, now and in this thread; the same pixels as in an iteration of that epoch."""
-        return self._decode(self._read(self._plan_samples(np.asarray(ids, np.int64), epoch, Tally())))
+        self._check_open()
+        return self._decode(self._read(self._plan_samples(self._selection.numbers(ids), epoch, Tally())))
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is."""
-        self._next_epoch = epoch
+        self._next_epoch = whole_number(epoch, what="epoch")
 
     def statistics(self) -> LoaderStatistics:
         """Tell what the latest iteration has done so far."""
@@ -266,6 +271,7 @@ class Loader:
         """End iterations under way and the decoding threads."""
         for pipeline in list(self._running):
             pipeline.close()
+        self._is_closed = True
         self._decoder.close()
 
     def __enter__(self) -> Loader:
@@ -297,6 +303,10 @@ class Loader:
         return self._plan
 
     # How it is set up.
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise UsageError("the loader is closed", hint="make another one; `with` closes it where its block ends")
 
     def _check_transforms(self) -> None:
         """See that the transforms go with the fields and with how batches are delivered."""
@@ -375,22 +385,5 @@ class Loader:
         return out
 
 
-def _cores() -> int:
-    """Count the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _part(geometry: Geometry, part: slice) -> Geometry:
     return replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
-
-
-def _only(labels: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[Any] | list[Any]:
-    return labels[kept] if isinstance(labels, np.ndarray) else [labels[at] for at in kept.tolist()]
-
-
-def _compacted(array: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[Any]:
-    """Move the samples that are kept to the front, in place, and give just those."""
-    for to, at in enumerate(kept.tolist()):
-        if to != at:
-            array[to] = array[at]
-    return array[: len(kept)]

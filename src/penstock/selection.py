@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from penstock.dataset import Dataset
     from penstock.types import Column
 
-__all__ = ["Selection"]
+__all__ = ["Selection", "chosen"]
 
 
 @final
@@ -95,6 +95,16 @@ class Selection:
             for name, values in self._labels.items()
         }
 
+    def numbers(self, ids: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+        """See that these are numbers of samples, one row of them."""
+        given, count = np.asarray(ids), len(self.dataset)
+        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+            got = f"{given.dtype} of shape {list(given.shape)}"
+            raise UsageError("sample numbers form one row of whole numbers", got=got)
+        if given.size and not 0 <= int(given.min()) <= int(given.max()) < count:
+            raise UsageError("no such sample", got=f"{given.min()} to {given.max()}", expected=f"0 to {count - 1}")
+        return given.astype(np.int64, copy=False)
+
     def batch_bytes(self, name: str, batch_size: int) -> int:
         """Expect so many encoded bytes in a batch, with a quarter to spare for batches above the average."""
         column = self.columns[name]
@@ -119,6 +129,11 @@ class Selection:
         if error.file is None:
             error.file = str(self.dataset.select([number]).index.column("file")[0])
         return error
+
+
+def chosen(labels: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[Any] | list[Any]:
+    """Give some of a batch's labels, by position."""
+    return labels[kept] if isinstance(labels, np.ndarray) else [labels[at] for at in kept.tolist()]
 
 
 def _sizes(column: Column) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BatchMemory"]
+__all__ = ["BatchMemory", "compacted"]
 
 DEFAULT_BYTES = 512 * 2**20
 DEFAULT_DEPTH = 2  # granted by default even where it takes more memory than that
@@ -86,3 +86,11 @@ class BatchMemory:
         shape = (count, *self._shapes[name])
         fits = count <= self._batch_size  # samples may also be asked for by number, and be more than a batch
         return among[name].array(shape, dtype) if fits else np.empty(shape, dtype)
+
+
+def compacted(array: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[Any]:
+    """Move the samples that are kept to the front, in place, and give just those."""
+    for to, at in enumerate(kept.tolist()):
+        if to != at:
+            array[to] = array[at]
+    return array[: len(kept)]
