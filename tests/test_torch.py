@@ -15,6 +15,7 @@ from penstock.loader import Loader as ArrayLoader
 from penstock.transforms import Normalize, RandomHorizontalFlip, RandomResizedCrop, Resize, ToDtype
 from penstock.types import Batch, Pair
 from tests.datasets import COUNT, labelled, masked, packed
+from tests.images import jpeg, photo
 
 AUGMENT = (RandomResizedCrop(32), RandomHorizontalFlip())
 FLOATS = (ToDtype(torch.float32, scale=True), Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4]))
@@ -156,6 +157,20 @@ def test_transforms_that_mix_samples_get_images_and_labels():
     one, two = tensors([*AUGMENT, stand_in("MixUp", mix)]), tensors([*AUGMENT, stand_in("MixUp", mix)])
     assert one[0].labels.shape == (10, 4)
     assert all(torch.equal(a.images, b.images) for a, b in zip(one, two, strict=True))
+
+
+def test_a_batch_that_lost_all_its_samples_passes_every_transform(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "0.jpg").write_bytes(jpeg(photo(64, 48)))
+    (tmp_path / "one" / "1.jpg").write_bytes(b"this is no image")
+    transforms = [
+        *AUGMENT,
+        stand_in("ColorJitter", lambda image: image),
+        stand_in("MixUp", lambda *both: both),
+        *FLOATS,
+    ]
+    with penstock.torch.Loader(tmp_path, batch_size=1, transforms=transforms, on_error="skip", shuffle=False) as loader:
+        assert [tuple(images.shape) for images, _ in loader] == [(1, 3, 32, 32), (0, 3, 32, 32)]
 
 
 def test_a_foreign_transform_that_moves_pixels_is_refused_where_masks_would_have_to_follow():

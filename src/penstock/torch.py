@@ -264,6 +264,8 @@ class _Tensors:
         """Run the transforms that are not ours, each in the manner that it needs."""
         for transform in self._plan.rest:
             if isinstance(transform, Foreign) and transform.needs_labels:
+                if not len(batch.ids):
+                    continue  # every sample was skipped: nothing to mix, and no sample to name the randomness by
                 batch = self._mixed(transform, batch, mix_key(seed, epoch, int(batch.ids[0]), MIXING))
                 continue
             keys = [mix_key(seed, epoch, number) for number in batch.ids.tolist()]
