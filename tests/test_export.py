@@ -88,7 +88,7 @@ def test_a_mask_keeps_its_name_where_two_images_share_a_stem(tmp_path, raw):
     names = ["x/1.jpg", "x/1.png", "x/two.dots.jpg", "y/2.jpg"]
     source = folders.write(tmp_path / "photos", {name: folders.jpeg() for name in names})
     masks = ["x/1.png", "x/two.dots.png", "y/2.png"]
-    folders.write(tmp_path / "masks", {name: folders.png() for name in masks})
+    folders.write(tmp_path / "masks", dict.fromkeys(masks, images.png(np.zeros((24, 40), np.uint8))))
     penstock.pack(source, tmp_path / "p.pen", masks=tmp_path / "masks", on_error="skip", raw=raw)
     penstock.export(tmp_path / "p.pen", tmp_path / "back")
     assert sorted(folders.content(tmp_path / "back" / "mask")) == masks
