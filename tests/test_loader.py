@@ -261,6 +261,7 @@ def test_skipping_makes_the_batch_shorter_and_counts(tmp_path):
     assert statistics.skipped == {"ChecksumError": 1}
     assert statistics.samples == COUNT - 1
     assert "crc32c" in str(statistics.errors[0])
+    assert statistics.errors[0].file == "shards/000000.tar"
     with Loader(packed(), batch_size=10, transforms=AUGMENT) as whole:
         reference = epoch_of(whole)
     assert all(np.array_equal(image, reference[number][0]) for number, (image, _) in found.items())
@@ -295,7 +296,7 @@ def test_a_file_that_is_no_image_is_that_samples_error_whatever_the_transforms(t
         assert len(ids_of(loader)) == 3
         statistics = loader.statistics()
     assert statistics.skipped == {"ImageError": 1}
-    assert statistics.errors[0].sample == f"one/{name[:3]}"
+    assert (statistics.errors[0].sample, statistics.errors[0].file) == (f"one/{name[:3]}", f"one/{name}")
     with Loader(tmp_path, **options) as strict, pytest.raises(ImageError, match=rf"not an image.*one/{name}"):
         list(strict)
 

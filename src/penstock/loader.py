@@ -236,7 +236,7 @@ class Loader:
             kept = np.setdiff1d(np.arange(len(ids)), list(errors))
             ids, labels = ids[kept], {name: chosen(values, kept) for name, values in labels.items()}
             pixels = {name: compacted(array, kept) for name, array in pixels.items()}
-        planned.tally.made(len(ids), warned=warned, errors=errors)
+        planned.tally.made(len(ids), warned=warned, errors={int(planned.ids[at]): errors[at] for at in sorted(errors)})
         values = {name: self._valued(name, array) for name, array in pixels.items()} | labels
         if selection.is_pair:
             return Pair(values[selection.leader], labels[next(iter(labels))], ids)
@@ -265,7 +265,7 @@ class Loader:
 
     def statistics(self) -> LoaderStatistics:
         """Tell what the latest iteration has done so far."""
-        return self._tally.statistics()
+        return self._tally.statistics(self._selection.file_all)
 
     def close(self) -> None:
         """End iterations under way and the decoding threads."""

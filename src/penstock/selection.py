@@ -126,9 +126,16 @@ class Selection:
 
     def filed(self, error: PenstockError, number: int) -> PenstockError:
         """Say in an error which file it is about. Looked up only for one that is raised."""
-        if error.file is None:
-            error.file = str(self.dataset.select([number]).index.column("file")[0])
+        self.file_all([(number, error)])
         return error
+
+    def file_all(self, errors: Sequence[tuple[int, PenstockError]]) -> None:
+        """Say in errors about these samples which files they are about: one look into the index for all of them."""
+        open_ones = [(number, error) for number, error in errors if error.file is None]
+        if open_ones:
+            files = self.dataset.select([number for number, _ in open_ones]).index.column("file").to_pylist()
+            for (_, error), file in zip(open_ones, files, strict=True):
+                error.file = str(file)
 
 
 def chosen(labels: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[Any] | list[Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from penstock.errors import PenstockError
     from penstock.pipeline.pipeline import Pipeline
@@ -32,7 +32,7 @@ class LoaderStatistics:
     """Samples left out because of an error, by its kind. Empty unless errors are skipped."""
 
     errors: tuple[PenstockError, ...]
-    """The first hundred of these errors."""
+    """The first hundred of these errors, with their samples and files."""
 
     warned: int
     """Samples that gave pixels although the decoder warned about their data. Many: look at their source."""
@@ -55,7 +55,7 @@ class Tally:
         self._lock = threading.Lock()
         self._samples = 0
         self._skipped: Counter[str] = Counter()
-        self._errors: list[PenstockError] = []
+        self._errors: list[tuple[int, PenstockError]] = []  # by sample
         self._warned = 0
         self._read_bytes = 0
         self._pipeline: weakref.ref[Pipeline] | None = None
@@ -67,12 +67,12 @@ class Tally:
             self._read_bytes += size_bytes
 
     def made(self, samples: int, *, warned: int, errors: Mapping[int, PenstockError]) -> None:
-        """Count a batch: its samples, and the errors of those that it lacks."""
+        """Count a batch: its samples, and by number the errors of those that it lacks."""
         with self._lock:
             self._samples += samples
             self._warned += warned
             self._skipped.update(type(error).__name__ for error in errors.values())
-            self._errors += list(errors.values())[: KEPT_ERRORS - len(self._errors)]
+            self._errors += list(errors.items())[: KEPT_ERRORS - len(self._errors)]
 
     def begin(self, pipeline: Pipeline) -> None:
         """Name the pipeline whose stages are meant. It is not kept alive."""
@@ -82,15 +82,18 @@ class Tally:
         """Keep what the stages did; the pipeline is about to go."""
         self._end = (pipeline.wait_seconds, tuple(pipeline.statistics()))
 
-    def statistics(self) -> LoaderStatistics:
-        """Sum up so far."""
+    def statistics(self, complete: Callable[[Sequence[tuple[int, PenstockError]]], None]) -> LoaderStatistics:
+        """Sum up so far. `complete` adds to errors what is too dear to find out for each at once."""
+        with self._lock:
+            errors = tuple(self._errors)
+        complete(errors)
         pipeline = None if self._pipeline is None else self._pipeline()
         wait_seconds, stages = self._end if pipeline is None else (pipeline.wait_seconds, tuple(pipeline.statistics()))
         with self._lock:
             return LoaderStatistics(
                 samples=self._samples,
                 skipped=dict(self._skipped),
-                errors=tuple(self._errors),
+                errors=tuple(error for _, error in errors),
                 warned=self._warned,
                 read_bytes=self._read_bytes,
                 wait_seconds=wait_seconds,
