@@ -287,6 +287,8 @@ class Dataset:
     ) -> Block:
         """Read one field of many samples. `block` is reused where it is large enough.
 
+        The bytes come as they are stored: their checksums, in `column(field).crc32c`, are for whoever decodes them to
+        compare, as the loader does where the bytes are in its cache anyway, and as `dataset[i]` does.
         A sample that cannot be read raises; with `collect_errors` it is named in the block's `errors` instead.
         """
         column = self.column(field)
