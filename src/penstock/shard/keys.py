@@ -14,7 +14,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["escape", "split_name", "unescape", "unique_keys"]
 
@@ -56,15 +56,13 @@ def _key(stem: str) -> str:
     return "%5F" + key[1:] if _PASSED_OVER.match(key) else key
 
 
-def unique_keys(
-    paths: Sequence[str], split: Callable[[str], tuple[str, str]] = split_name
-) -> tuple[list[str], list[str]]:
+def unique_keys(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """Give each path a key of its own; (keys, suffixes). The paths must differ from one another.
 
     Paths that would share a key keep their suffix in it. That key may in turn be another path's, so this goes on
     until none is shared; it ends because whole paths differ.
     """
-    parts = [split(path) for path in paths]
+    parts = [split_name(path) for path in paths]
     keys = [_key(stem) for stem, _ in parts]
     suffixes = [suffix for _, suffix in parts]
     while True:
