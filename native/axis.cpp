@@ -5,20 +5,23 @@
 
 namespace penstock {
 
-void Taps::build(int outputs, double from, double to, int clip_start, int clip_stop, bool reversed, bool nearest) {
+void Taps::build(int outputs, double from, double to, Range may_read, bool reversed, bool mirrored, bool nearest) {
   const double scale = (to - from) / outputs;
   const double reach = std::max(scale, 1.0);
   stride = nearest ? 1 : static_cast<int>(std::ceil(reach)) * 2 + 1;
   start.resize(outputs);
   count.resize(outputs);
   weight.resize(static_cast<size_t>(outputs) * stride);
+  clip = may_read;
   identity = !reversed;
+  cut = true;
   const float slope = static_cast<float>(1.0 / reach);
   for (int i = 0; i < outputs; ++i) {
     const int at = reversed ? outputs - 1 - i : i;
     const double centre = from + (i + 0.5) * scale;
     float* w = &weight[static_cast<size_t>(at) * stride];
-    if (!(centre >= clip_start && centre < clip_stop)) {
+    const bool inside = mirrored ? centre > clip.start && centre <= clip.stop : centre >= clip.start && centre < clip.stop;
+    if (!inside) {
       start[at] = 0;
       count[at] = 0;
       identity = false;
@@ -26,12 +29,12 @@ void Taps::build(int outputs, double from, double to, int clip_start, int clip_s
     }
     int first, last;
     if (nearest) {
-      first = static_cast<int>(centre);
+      first = mirrored ? static_cast<int>(std::ceil(centre)) - 1 : static_cast<int>(centre);
       last = first + 1;
       w[0] = 1.0f;
     } else {
-      first = std::max(static_cast<int>(std::max(centre - reach + 0.5, 0.0)), clip_start);
-      last = std::min(static_cast<int>(centre + reach + 0.5), clip_stop);
+      first = std::max(static_cast<int>(std::max(centre - reach + 0.5, 0.0)), clip.start);
+      last = std::min(static_cast<int>(centre + reach + 0.5), clip.stop);
       const int n = last - first;
       const float offset = static_cast<float>(first - centre + 0.5);
       float sum = 0;
@@ -49,6 +52,7 @@ void Taps::build(int outputs, double from, double to, int clip_start, int clip_s
     }
     start[at] = first;
     count[at] = last - first;
+    if (last - first != 1) cut = false;
     if (last - first != 1 || (at > 0 && first != start[at - 1] + 1)) identity = false;
   }
 }
@@ -94,6 +98,10 @@ void Axis::build(const Taps& taps, const Grid& grid) {
   stride = (((taps.stride + factor - 2) >> shift) + 2 + 2 * margin + 1) & ~1;
   weight.assign(static_cast<size_t>(outputs_wanted) * stride, 0);
   identity = taps.identity && factor == 1;
+  // A mean over some pixels beyond the clip is not used: the nearest one that lies inside takes its place.
+  Range inside{0, INT32_MAX};
+  if (grid.reduction > 1 && taps.clip.stop / factor > (taps.clip.start + factor - 1) / factor)
+    inside = {(taps.clip.start + factor - 1) / factor, taps.clip.stop / factor};
   range = {INT32_MAX, 0};
   float sums[64];
   std::vector<float> many;  // only for reductions by more than about 30
@@ -127,17 +135,24 @@ void Axis::build(const Taps& taps, const Grid& grid) {
       }
       std::fill(sum, sum + (high - low + 1), 0.0f);
       for (int k = 0; k < n; ++k) spread(grid, shift, last_stored, first + k, w[k], low, sum);
+      while (low < inside.start && low < high) {
+        sum[1] += sum[0];
+        std::copy(sum + 1, sum + (high - low + 1), sum);
+        ++low;
+      }
+      for (; high >= inside.stop && high > low; --high) sum[high - low - 1] += sum[high - low];
     }
     const int taps_here = high - low + 1;
     int16_t* out = &weight[static_cast<size_t>(i) * stride];
-    int total = 0, heaviest = 0;
+    // What rounding takes from one tap it gives to the next, so that all add up to one and none is negative.
+    float so_far = 0;
+    int given = 0;
     for (int k = 0; k < taps_here; ++k) {
-      const int value = static_cast<int>(sum[k] * (1 << kBits) + 0.5f);
-      out[k] = static_cast<int16_t>(value);
-      total += value;
-      if (out[k] > out[heaviest]) heaviest = k;
+      so_far += sum[k];
+      const int upto = k == taps_here - 1 ? 1 << kBits : std::min(static_cast<int>(so_far * (1 << kBits) + 0.5f), 1 << kBits);
+      out[k] = static_cast<int16_t>(upto - given);
+      given = upto;
     }
-    out[heaviest] = static_cast<int16_t>(out[heaviest] + (1 << kBits) - total);
     start[i] = low;
     pairs[i] = (taps_here + 1) >> 1;
     range.start = std::min(range.start, low);

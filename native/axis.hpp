@@ -32,10 +32,13 @@ struct Taps {
   std::vector<int32_t> count;  // per output pixel: how many; 0 for padding
   std::vector<float> weight;   // stride * output pixel + tap
   int stride = 0;
+  Range clip{0, 0};       // what may be read
   bool identity = false;  // every output pixel is exactly one source pixel, in rising order without gaps
+  bool cut = false;       // every output pixel is exactly one source pixel, or padding
 
-  // `outputs` pixels over [from, to), reading only [clip_start, clip_stop); reversed: the last output first.
-  void build(int outputs, double from, double to, int clip_start, int clip_stop, bool reversed, bool nearest);
+  // `outputs` pixels over [from, to), reading only `may_read`; reversed: the last output first. `mirrored` says that
+  // positions count from the other end, which decides to whom a centre between two pixels belongs.
+  void build(int outputs, double from, double to, Range may_read, bool reversed, bool mirrored, bool nearest);
   Range used() const;
 };
 

@@ -5,9 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <unistd.h>
@@ -95,50 +93,52 @@ nb::list decode_batch(PyPool& self, In<uint8_t, nb::ndim<1>> block, In<int64_t, 
   require(shape.width >= 1 && shape.height >= 1 && shape.width <= 65535 && shape.height <= 65535, "out must be from 1 to 65535 pixels each way");
   const Limits limits{max_pixels, scaling};
   const int64_t block_size = static_cast<int64_t>(block.shape(0));
+  // All that is asked for is copied before the GIL is released: another thread may write into these arrays afterwards.
+  std::vector<Source> sources(n);
+  std::vector<Outcome> outcomes(n);
   for (size_t i = 0; i < n; ++i) {
     const uint8_t kind = kinds.data()[i];
-    if (kind == static_cast<uint8_t>(Kind::kAbsent)) continue;
+    sources[i].kind = static_cast<Kind>(kind);
+    if (sources[i].kind == Kind::kAbsent) continue;
     require(kind <= 1, "kinds must be JPEG, PIXELS or ABSENT");
     require(kind == 1 || shape.channels == 3, "a JPEG needs 3 output channels");
-    require(!orientations || (orientations->data()[i] >= 1 && orientations->data()[i] <= 8), "orientations must be from 1 to 8");
+    const uint8_t orientation = orientations ? orientations->data()[i] : 1;
+    require(orientation >= 1 && orientation <= 8, "orientations must be from 1 to 8");
     const int64_t at = offsets.data()[i], length = lengths.data()[i];
     require(at >= 0 && length >= 0 && at <= block_size && length <= block_size - at, "a sample's bytes lie outside the block");
     const double* r = regions.data() + 4 * i;
-    require(r[2] > r[0] && r[3] > r[1] && r[0] > -1e6 && r[1] > -1e6 && r[2] < 1e6 && r[3] < 1e6, "regions must have x0 < x1 and y0 < y1, within a million pixels");
+    const Region region{r[0], r[1], r[2], r[3]};
+    require(region.x1 > region.x0 && region.y1 > region.y0 && region.x0 > -1e6 && region.y0 > -1e6 && region.x1 < 1e6 && region.y1 < 1e6,
+            "regions must have x0 < x1 and y0 < y1, within a million pixels");
+    const int32_t* c = clips.data() + 4 * i;
+    const int32_t* size = sizes.data() + 2 * i;
+    sources[i].bytes = Bytes(block.data() + at, static_cast<size_t>(length));
+    sources[i].width = size[0];
+    sources[i].height = size[1];
+    sources[i].view = View{region, {c[0], c[1], c[2], c[3]}, Turn::from_exif(orientation), flips.data()[i] != 0};
+    if (checksums) sources[i].checksum = checksums->data()[i];
   }
-  std::vector<std::pair<size_t, Outcome>> troubles;
-  std::mutex troubles_mutex;
   bool ran;
   {
     nb::gil_scoped_release release;
     const std::function<void(size_t)> item = [&](size_t i) {
       static thread_local Renderer renderer;
-      const uint8_t kind = kinds.data()[i];
-      if (kind == static_cast<uint8_t>(Kind::kAbsent)) return;
-      const double* r = regions.data() + 4 * i;
-      const int32_t* c = clips.data() + 4 * i;
-      const int32_t* s = sizes.data() + 2 * i;
-      Source source{static_cast<Kind>(kind),
-                    Bytes(block.data() + offsets.data()[i], static_cast<size_t>(lengths.data()[i])),
-                    s[0], s[1],
-                    View{{r[0], r[1], r[2], r[3]}, {c[0], c[1], c[2], c[3]}, Turn::from_exif(orientations ? orientations->data()[i] : 1), flips.data()[i] != 0},
-                    checksums ? checksums->data() + i : nullptr};
-      Outcome outcome;
+      if (sources[i].kind == Kind::kAbsent) return;
       try {
-        outcome = renderer.render(source, shape, limits, out.data() + i * shape.bytes());
-      } catch (const std::exception& error) {
-        outcome = {Status::kBroken, error.what()};  // out of memory
+        outcomes[i] = renderer.render(sources[i], shape, limits, out.data() + i * shape.bytes());
+      } catch (const std::exception&) {
+        outcomes[i].status = Status::kBroken;  // out of memory: there may be none for words either
       }
-      if (outcome.status == Status::kFine) return;
-      std::lock_guard lock(troubles_mutex);
-      troubles.emplace_back(i, std::move(outcome));
     };
     ran = self.pool().run(n, item);
   }
   if (!ran) throw std::runtime_error("the pool is closed, or was made before this process was forked; make a new one");
-  std::sort(troubles.begin(), troubles.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   nb::list list;
-  for (const auto& [i, outcome] : troubles) list.append(nb::make_tuple(i, static_cast<int>(outcome.status), outcome.message));
+  for (size_t i = 0; i < n; ++i) {
+    const auto& [status, message] = outcomes[i];
+    if (status == Status::kFine) continue;
+    list.append(nb::make_tuple(i, static_cast<int>(status), message.empty() ? "out of memory" : message.c_str()));
+  }
   return list;
 }
 

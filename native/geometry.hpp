@@ -11,11 +11,11 @@
 namespace penstock {
 
 struct Region {
-  double x0, y0, x1, y1;
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
 struct Clip {
-  int32_t x0, y0, x1, y1;
+  int32_t x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
 // The eight ways to turn a rectangle, as EXIF numbers them: stored pixels are transposed first, then mirrored.

@@ -16,6 +16,9 @@ inline int extend(uint32_t bits, int size) {
   return static_cast<int>(bits) - (bits < (1u << (size - 1)) ? (1 << size) - 1 : 0);
 }
 
+// Wraps around, where damaged data adds up to more than there is room for.
+inline int add(int a, int b) { return static_cast<int>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b)); }
+
 // A symbol whose code and value the table does not hold together. Returns the symbol, leaving its value's bits to come; -1: no such code.
 inline int slow_symbol(BitReader& in, const HuffmanTable& table, const HuffmanTable::Entry& entry) {
   if (entry.value) {
@@ -62,7 +65,7 @@ bool HuffmanTable::build(const JpegHeader::HuffmanSpec& spec, bool is_dc) {
         std::fill(at, at + (size_t{1} << room), Entry{static_cast<int16_t>(length), static_cast<uint8_t>(symbol), 0});
       }
     }
-    if (code > 1 << length) return false;  // more codes than there is room for
+    if (count && code >= 1 << length) return false;  // no room for so many codes: all ones is none
     max_code[length] = count ? code - 1 : -1;
   }
   max_code[17] = INT32_MAX;
@@ -72,14 +75,14 @@ bool HuffmanTable::build(const JpegHeader::HuffmanSpec& spec, bool is_dc) {
 bool read_dc(BitReader& in, const HuffmanTable& table, int& last_dc) {
   const auto& entry = table.look[in.peek(kLookBits)];
   if (entry.bits) {
-    last_dc += entry.value;
+    last_dc = add(last_dc, entry.value);
     in.drop(entry.bits);
     return true;
   }
   const int size = slow_symbol(in, table, entry);
   if (size < 0 || size > 15) return false;
   if (size) {
-    last_dc += extend(in.peek(size), size);
+    last_dc = add(last_dc, extend(in.peek(size), size));
     in.drop(size);
   }
   return true;

@@ -9,12 +9,15 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
 #include "jpeg_header.hpp"
 
 namespace penstock {
+
+static_assert(std::endian::native == std::endian::little, "bits are read as little-endian words");
 
 constexpr int kLookBits = 11;
 

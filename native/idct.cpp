@@ -230,9 +230,37 @@ PENSTOCK_AVX2 bool reduced_avx2(const int16_t* one, const int16_t* other, uint8_
 }
 #endif
 
+// Whether a sample of the block might lie outside 0 … 255 and be cut off. Each coefficient moves a sample by a quarter of
+// itself at the most, and the first moves all by an eighth.
+bool may_clip(const int16_t* block) {
+  int sum = 0;
+  for (int k = 0; k < 64; ++k) sum += std::abs(static_cast<int>(block[k]));
+  const int first = std::abs(static_cast<int>(block[0]));
+  return first + 2 * (sum - first) > 8 * 127;
+}
+
+// Means of what the whole transform gives, cut off and all.
+void average(const uint8_t* samples, int reduction, uint8_t* out, size_t stride) {
+  const int size = 8 / reduction, area = reduction * reduction;
+  for (int j = 0; j < size; ++j)
+    for (int i = 0; i < size; ++i) {
+      int sum = area / 2;
+      for (int y = 0; y < reduction; ++y)
+        for (int x = 0; x < reduction; ++x) sum += samples[(j * reduction + y) * 8 + i * reduction + x];
+      out[j * stride + i] = static_cast<uint8_t>(sum / area);
+    }
+}
+
 }  // namespace
 
 bool idct_two(const int16_t* one, const int16_t* other, int reduction, uint8_t* out_one, uint8_t* out_other, size_t stride) {
+  if (reduction > 1 && (may_clip(one) || may_clip(other))) {
+    uint8_t whole[2][64];
+    if (!idct_two(one, other, 1, whole[0], whole[1], 8)) return false;
+    average(whole[0], reduction, out_one, stride);
+    average(whole[1], reduction, out_other, stride);
+    return true;
+  }
 #if PENSTOCK_X86
   if (has_avx2() && reduction < 8) {
     if (reduction == 1) return full_avx2(one, other, out_one, out_other, stride);

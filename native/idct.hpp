@@ -3,7 +3,8 @@
 // At full size this is libjpeg's accurate integer transform ("islow"), with the rounding and the 16-bit wrap-around of
 // libjpeg-turbo's vector code, so that samples are equal bit for bit. At a reduced size each sample is the exact mean of
 // the 2 × 2, 4 × 4 or 8 × 8 samples that it stands for: averaging folds each high frequency onto a low one, which costs
-// no more than leaving it out, as libjpeg does, and makes reduced planes safe to resample as if they were whole.
+// no more than leaving it out, as libjpeg does, and makes reduced planes safe to resample as if they were whole. Blocks
+// with samples that may have to be cut off at 0 or 255 are transformed whole and averaged: a mean hides what was cut off.
 #pragma once
 
 #include <cstddef>

@@ -68,7 +68,7 @@ int exif_orientation(Bytes tiff) {
 }
 
 void read_app(uint8_t marker, Bytes body, JpegHeader& header) {
-  if (marker == 0xE0 && body.size() >= 5 && std::memcmp(body.data(), "JFIF\0", 5) == 0) header.saw_jfif = true;
+  if (marker == 0xE0 && body.size() >= 14 && std::memcmp(body.data(), "JFIF\0", 5) == 0) header.saw_jfif = true;
   if (marker == 0xE1 && body.size() >= 6 && std::memcmp(body.data(), "Exif\0", 5) == 0)
     header.orientation = exif_orientation(body.subspan(6));
   if (marker == 0xEE && body.size() >= 12 && std::memcmp(body.data(), "Adobe", 5) == 0) header.adobe_transform = body[11];
@@ -168,6 +168,16 @@ JpegHeader::Colour JpegHeader::colour() const {
   if (saw_jfif) return Colour::kYcc;
   if (adobe_transform >= 0) return adobe_transform == 0 ? Colour::kRgb : Colour::kYcc;
   return components[0].id == 'R' && components[1].id == 'G' && components[2].id == 'B' ? Colour::kRgb : Colour::kYcc;
+}
+
+std::string JpegHeader::odd_colour() const {
+  return component_count == 4 ? "four components (CMYK or YCCK)" : std::to_string(component_count) + " components";
+}
+
+bool JpegHeader::fits_into(size_t bytes) const {
+  if (frame_marker > 0xC2) return true;
+  const int64_t across = (width + 7) / 8, down = (height + 7) / 8;
+  return across * down / 8 <= static_cast<int64_t>(bytes);
 }
 
 std::string JpegHeader::process() const {

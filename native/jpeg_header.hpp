@@ -40,6 +40,9 @@ struct JpegHeader {
   int max_h() const;
   int max_v() const;
   Colour colour() const;
+  std::string odd_colour() const;  // what kFour is, for people
+  // Whether so many bytes can hold the image: a Huffman-coded block takes a bit at the least. (Arithmetic coding has no limit.)
+  bool fits_into(size_t bytes) const;
   std::string process() const;   // "baseline", "extended", "progressive", "arithmetic", "lossless"
   std::string sampling() const;  // "4:2:0", "grey", …
 };

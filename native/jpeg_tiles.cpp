@@ -10,6 +10,8 @@ namespace penstock {
 
 namespace {
 
+constexpr int kSampledMcus = 15;  // one of so many is looked at; an odd number, so that samples do not line up in columns
+
 int divide_up(int a, int b) { return (a + b - 1) / b; }
 
 // Position of the next FF that is not followed by 00, from `at` on; data.size() if there is none. Fill bytes count as markers.
@@ -85,6 +87,7 @@ size_t find_marker(Bytes data, size_t at) {
 bool TileDecoder::takes(const JpegHeader& header) {
   if (header.frame_marker != 0xC0 && header.frame_marker != 0xC1) return false;
   if (header.precision != 8 || !header.scan_is_whole) return false;
+  if (!header.saw_jfif && header.adobe_transform > 1) return false;  // libjpeg guesses, and says so
   const int n = header.component_count;
   if (n != 1 && n != 3) return false;
   for (int c = 0; c < n; ++c) {
@@ -176,12 +179,14 @@ void TileDecoder::lay_planes(const Range x[3], const Range y[3], Plane planes[3]
 
 // Notes where tiles end, up to `last_tile`. Restart markers must count 0 … 7 in a circle, one after every tile but the last.
 bool TileDecoder::find_tiles(Bytes scan, int interval, int last_tile) {
+  const int tiles = divide_up(total_, interval_);
   ends_.clear();
   size_t at = 0;
   for (int tile = 0; tile <= last_tile; ++tile) {
     at = find_marker(scan, at);
     if (at == scan.size()) return false;  // cut short: not even an end of image
     ends_.push_back(at);
+    if (tile == tiles - 1 && scan[at + 1] != 0xD9) return false;  // another scan, or something stranger
     if (tile == last_tile) break;
     if (interval == 0 || scan[at + 1] != 0xD0 + (tile & 7)) return false;
     at += 2;
@@ -233,7 +238,7 @@ bool TileDecoder::open_block(TileLane& lane) {
     return false;
   }
   lane.block = lane.blocks[lane.block_in_mcu];
-  lane.block[0] = static_cast<int16_t>(lane.last_dc[c] * part.quantizer[0]);
+  lane.block[0] = static_cast<int16_t>(static_cast<uint32_t>(lane.last_dc[c]) * part.quantizer[0]);
   lane.quantizer = part.quantizer;
   lane.ac = part.ac;
   lane.k = 0;
@@ -266,7 +271,26 @@ bool TileDecoder::finish_mcu(TileLane& lane) {
   return fine;
 }
 
+// Transforms one MCU at full size, only to look at its colours.
+bool TileDecoder::sample_mcu(const TileLane& lane) {
+  uint8_t samples[3][16][32];
+  Plane planes[3];
+  int block = 0;
+  for (int c = 0; c < 3; ++c) {
+    const Part& part = parts_[c];
+    for (int b = 0; b < part.blocks_x * part.blocks_y; ++b, ++block) {
+      uint8_t* place = &samples[c][b / part.blocks_x * 8][b % part.blocks_x * 8];
+      if (!idct_two(lane.blocks[block], lane.blocks[block], 1, place, place, sizeof samples[c][0])) return false;
+    }
+    planes[c] = {samples[c][0], sizeof samples[c][0], {0, 8 * part.blocks_x}, {0, 8 * part.blocks_y}};
+  }
+  overshoot_sum_ += overshoot(planes, parts_[0].blocks_x, parts_[0].blocks_y);
+  ++sampled_mcus_;
+  return true;
+}
+
 bool TileDecoder::transform_mcu(TileLane& lane) {
+  if (reduction_ > 1 && part_count_ == 3 && lane.mcu % kSampledMcus == 0 && !sample_mcu(lane)) return false;
   int block = 0;
   for (int c = 0; c < part_count_; ++c) {
     const Part& part = parts_[c];
@@ -334,6 +358,7 @@ bool TileDecoder::run_tiles(Bytes data, const JpegHeader& header) {
   scan_ = data.subspan(header.scan_offset);
   if (!find_tiles(scan_, header.restart_interval, (wanted_stop_ - 1) / interval_) || !list_wanted()) return false;
   damaged_ = false;
+  for (TileLane& lane : lanes_) std::memset(lane.blocks, 0, sizeof lane.blocks);  // an image that ended early left some
   TileLane* active[kLanes];
   int count = 0;
   while (count < kLanes && open_tile(lanes_[count])) {
@@ -346,14 +371,13 @@ bool TileDecoder::run_tiles(Bytes data, const JpegHeader& header) {
     if (done < 0) damaged_ = true;
     else std::copy(active + done + 1, active + count--, active + done);
   }
-  if (!damaged_) return true;
-  for (TileLane& lane : lanes_) std::memset(lane.blocks, 0, sizeof lane.blocks);
-  return false;
+  return !damaged_;
 }
 
 bool TileDecoder::decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]) {
   expected_ = nullptr;
   reduction_ = reduction;
+  overshoot_sum_ = sampled_mcus_ = 0;
   if (!prepare(header)) return false;
   choose_window(x, y);
   lay_planes(x, y, planes);

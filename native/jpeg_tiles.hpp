@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "axis.hpp"
+#include "chroma.hpp"
 #include "jpeg_header.hpp"
 #include "lanes.hpp"
 #include "resample.hpp"
@@ -39,6 +40,10 @@ class TileDecoder {
 
   // Decodes the samples [x[c], y[c]) of every component. False: the data is damaged or unusual.
   bool decode(Bytes data, const JpegHeader& header, int reduction, const Range x[3], const Range y[3], Plane planes[3]);
+
+  // After decoding at reduced size: how far full-size colours lie outside their range, from a sample of MCUs. Reduced
+  // planes do not tell: means hide what will be cut off.
+  double sampled_overshoot() const { return sampled_mcus_ ? overshoot_sum_ / sampled_mcus_ : 0; }
 
   // Whether the whole image decodes to these coefficients, with the quantisers that they came with.
   bool matches(Bytes data, const JpegHeader& header, const Coefficients& expected);
@@ -86,6 +91,7 @@ class TileDecoder {
   bool finish_mcu(TileLane& lane);
   bool transform_mcu(TileLane& lane);
   bool compare_mcu(const TileLane& lane) const;
+  bool sample_mcu(const TileLane& lane);
   template <int kCount>
   int run(TileLane* const* lanes);
 
@@ -101,6 +107,8 @@ class TileDecoder {
   Window window_{};
   TileLane lanes_[kLanes];
   bool damaged_ = false;
+  double overshoot_sum_ = 0;
+  int sampled_mcus_ = 0;
   const Coefficients* expected_ = nullptr;  // what blocks are compared with, instead of being transformed
 };
 

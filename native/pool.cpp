@@ -11,7 +11,13 @@ Pool::Pool(int threads) : count_(threads), process_(getpid()) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (...) {  // the system gives no more threads
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    close();
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -22,6 +28,7 @@ void Pool::close() {
     workers_.clear();
     return;
   }
+  std::lock_guard closing(closing_);
   {
     std::lock_guard lock(mutex_);
     closed_ = true;

@@ -23,7 +23,7 @@ class Pool {
 
   int threads() const { return count_; }
   // Calls `item(0)` … `item(count - 1)`, each once, in the pool's threads (in this one if it has none); returns when all are done.
-  // `item` must not throw. Returns false, having done nothing, if the pool is closed or belongs to the parent of a fork.
+  // `item` must not throw. Returns false, having done nothing, if the pool's threads are closed or those of a forked parent.
   bool run(size_t count, const std::function<void(size_t)>& item);
   void close();  // waits for what is under way
 
@@ -40,6 +40,7 @@ class Pool {
   const int count_;
   const int process_;
   std::vector<std::thread> workers_;
+  std::mutex closing_;  // held while joining, so that everybody who closes waits for the end
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<std::shared_ptr<Job>> jobs_;

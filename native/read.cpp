@@ -1,5 +1,6 @@
 #include "read.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +12,8 @@ namespace {
 // Reads all of it unless the file ends; returns errno, 0 when the file gave what it had.
 int read_whole(int file, const ReadRequest& request, int64_t& got) {
   while (got < request.length) {
-    const ssize_t n = pread(file, request.into + got, static_cast<size_t>(request.length - got), request.offset + got);
+    const int64_t wanted = std::min<int64_t>(request.length - got, 1 << 30);  // some systems refuse more at a time
+    const ssize_t n = pread(file, request.into + got, static_cast<size_t>(wanted), request.offset + got);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno;
     if (n == 0) return 0;

@@ -12,7 +12,7 @@ namespace {
 
 // How much smaller than the source the output must be, per step of reduction, before reduced decoding is used. Measured
 // against Pillow's full decode, see docs/design: from here on the difference stays below what JPEG itself leaves.
-constexpr double kReductionMargin = 4.0;
+constexpr double kReductionMargin = 6.0;
 
 // Colours that lie this far outside 0 … 255 on average are converted before resampling, see chroma.hpp.
 constexpr double kMostOvershoot = 0.1;
@@ -46,7 +46,8 @@ void Renderer::lay_taps(const Source& source, int width, int height, const Outpu
   const Turn& turn = view.turn;
   const int turned_width = turn.transposed ? height : width, turned_height = turn.transposed ? width : height;
   Region r = view.region;
-  Clip c = {std::max(view.clip.x0, 0), std::max(view.clip.y0, 0), std::min(view.clip.x1, turned_width), std::min(view.clip.y1, turned_height)};
+  Clip c = {std::clamp(view.clip.x0, 0, turned_width), std::clamp(view.clip.y0, 0, turned_height),
+            std::clamp(view.clip.x1, 0, turned_width), std::clamp(view.clip.y1, 0, turned_height)};
   if (turn.mirrored_x) {
     r = {turned_width - r.x1, r.y0, turned_width - r.x0, r.y1};
     c = {turned_width - c.x1, c.y0, turned_width - c.x0, c.y1};
@@ -57,18 +58,19 @@ void Renderer::lay_taps(const Source& source, int width, int height, const Outpu
   }
   Taps& across = turn.transposed ? taps_y_ : taps_x_;
   Taps& down = turn.transposed ? taps_x_ : taps_y_;
-  across.build(shape.width, r.x0, r.x1, c.x0, c.x1, turn.mirrored_x != view.flip, shape.nearest);
-  down.build(shape.height, r.y0, r.y1, c.y0, c.y1, turn.mirrored_y, shape.nearest);
+  across.build(shape.width, r.x0, r.x1, {c.x0, c.x1}, turn.mirrored_x != view.flip, turn.mirrored_x, shape.nearest);
+  down.build(shape.height, r.y0, r.y1, {c.y0, c.y1}, turn.mirrored_y, turn.mirrored_y, shape.nearest);
 }
 
 Outcome Renderer::render_jpeg(const Source& source, const OutputShape& shape, const Limits& limits, uint8_t* out) {
   header_ = JpegHeader{};
   if (std::string why = parse_jpeg(source.bytes, header_); !why.empty() && !header_.frame_marker) return {Status::kBroken, why};
   const int width = header_.width, height = header_.height;
-  if (header_.colour() == JpegHeader::Colour::kFour) return {Status::kUnsupported, "four components (CMYK or YCCK)"};
+  if (header_.colour() == JpegHeader::Colour::kFour) return {Status::kUnsupported, header_.odd_colour()};
   if (header_.precision != 8) return {Status::kUnsupported, std::to_string(header_.precision) + " bits per sample"};
   if (static_cast<int64_t>(width) * height > limits.max_pixels)
     return {Status::kBroken, "the header says " + size_text(width, height) + " pixels, over the limit of " + std::to_string(limits.max_pixels)};
+  if (!header_.fits_into(source.bytes.size())) return {Status::kBroken, "the header says " + size_text(width, height) + " pixels, more than the data can hold"};
   if (source.width && (source.width != width || source.height != height))
     return {Status::kMismatch, "size got " + size_text(width, height) + ", expected " + size_text(source.width, source.height)};
   lay_taps(source, width, height, shape);
@@ -100,11 +102,14 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
   Model model = parts == 1 ? Model::kGrey : header.colour() == JpegHeader::Colour::kRgb ? Model::kRgb : Model::kYcc;
   if (model == Model::kYcc) {
     const Grid gx = TileDecoder::grid_x(header, 1, reduction), gy = TileDecoder::grid_y(header, 1, reduction);
-    const int factor_x = gx.subsampling * gx.reduction / reduction, factor_y = gy.subsampling * gy.reduction / reduction;
     // Chroma of the same size is converted first in any case: it costs no more, and spares one rounding. So are images
     // that are only cut: what they show must not depend on where.
-    const bool same_size = gx.subsampling == 1 && gy.subsampling == 1, cut = axis_x_[0].identity && axis_y_[0].identity;
-    const bool clipped = !same_size && !cut && overshoot(planes, factor_x, factor_y) > kMostOvershoot / reduction;
+    const bool same_size = gx.subsampling == 1 && gy.subsampling == 1, cut = taps_x_.cut && taps_y_.cut;
+    bool clipped = false;
+    if (reduction > 1)
+      clipped = tiles_.sampled_overshoot() > kMostOvershoot;
+    else if (!same_size && !cut)
+      clipped = overshoot(planes, gx.subsampling, gy.subsampling) > kMostOvershoot;
     if (clipped && reduction > 1) return render_tiles(source, header, shape, 1, out);
     if (same_size || cut || clipped) {
       convert_planes(planes, gx, gy);
@@ -120,6 +125,7 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
 Outcome Renderer::render_turbo(const Source& source, const OutputShape& shape, int reduction, uint8_t* out) {
   turbo_decode(source.bytes, reduction, taps_y_.used(), turbo_);
   if (!turbo_.error.empty()) return {Status::kBroken, turbo_.error};
+  if (turbo_.width != (header_.width + reduction - 1) / reduction) return {Status::kBroken, "the data changed while it was decoded"};
   const Grid gx{header_.width, 1, false, reduction}, gy{header_.height, 1, false, reduction};
   render_interleaved(turbo_.pixels, static_cast<size_t>(turbo_.width) * 3, 3, turbo_.rows, gx, gy, source, shape, out);
   if (!turbo_.warning.empty()) return {Status::kWarned, turbo_.warning};

@@ -1,6 +1,7 @@
 // One sample, from stored bytes to its slot of the batch.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "chroma.hpp"
@@ -22,11 +23,11 @@ struct Outcome {
 enum class Kind : uint8_t { kJpeg = 0, kPixels = 1, kAbsent = 255 };
 
 struct Source {
-  Kind kind;
+  Kind kind = Kind::kAbsent;
   Bytes bytes;
-  int width, height;  // stored; 0 × 0: whatever the header says (JPEG only)
+  int width = 0, height = 0;  // stored; 0 × 0: whatever the header says (JPEG only)
   View view;
-  const uint32_t* checksum;  // may be null
+  std::optional<uint32_t> checksum;
 };
 
 struct Limits {

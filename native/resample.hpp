@@ -26,7 +26,7 @@ struct Plane {
 class Buffer {
  public:
   uint8_t* take(size_t bytes) {
-    const bool is_left_over = memory_.size() > kMostKept && bytes <= kMostKept;
+    const bool is_left_over = memory_.size() > kMostKept + kMostKept / 4 && bytes <= kMostKept;
     if (is_left_over) std::vector<uint8_t>().swap(memory_);
     if (bytes > memory_.size()) memory_.resize(bytes + bytes / 4);
     return memory_.data();

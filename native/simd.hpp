@@ -6,7 +6,7 @@
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define PENSTOCK_X86 1
 #include <immintrin.h>
-#define PENSTOCK_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt")))
+#define PENSTOCK_AVX2 __attribute__((target("avx2,bmi,bmi2")))
 #else
 #define PENSTOCK_X86 0
 #endif

@@ -43,8 +43,9 @@ std::string check_tiles(Bytes tiles, const JpegHeader& source, TurboCoefficients
 std::string tile_jpeg(Bytes data, std::vector<uint8_t>& out) {
   JpegHeader header;
   if (std::string why = parse_jpeg(data, header); !why.empty()) return "broken: " + why;
-  if (header.colour() == JpegHeader::Colour::kFour) return "four components (CMYK or YCCK)";
+  if (header.colour() == JpegHeader::Colour::kFour) return header.odd_colour();
   if (header.precision != 8) return std::to_string(header.precision) + " bits per sample";
+  if (!header.fits_into(data.size())) return "broken: more pixels than the data can hold";
   if (static_cast<int64_t>(header.width) * header.height > 500'000'000) return "too large: over 500 million pixels";
   const int mcu_width = header.component_count == 1 ? 8 : 8 * header.max_h();
   const int interval = tile_interval((header.width + mcu_width - 1) / mcu_width);

@@ -195,6 +195,8 @@ TurboCoefficients::~TurboCoefficients() = default;
 std::string TurboCoefficients::read(Bytes data) {
   const Trouble& trouble = state_->decoder.trouble;
   if (!read_coefficients(state_->decoder, data, state_->coefficients)) return trouble.error;
+  for (int c = 0; c < components(); ++c)
+    if (!state_->decoder.info.comp_info[c].quant_table) return "a component has no scan";  // libjpeg does not mind
   return trouble.base.num_warnings ? trouble.warning : "";
 }
 

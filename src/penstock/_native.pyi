@@ -52,7 +52,8 @@ class Pool:
 def probe(data: Buffer) -> dict[str, Any]:
     """Read a JPEG's header: width, height, components, precision, process, sampling, restart_interval, orientation.
 
-    `process` is "baseline", "extended", "progressive", "arithmetic" or "lossless". ValueError: not a JPEG, or no frame
+    `process` is "baseline", "extended", "progressive", "arithmetic", "lossless" or
+    "hierarchical". ValueError: not a JPEG, or no frame
     header in the data.
     """
 
