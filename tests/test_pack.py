@@ -1,17 +1,21 @@
 """Packing: what goes in, what comes out, what is refused, and that the bytes depend on nothing else."""
 
 import csv
+import dataclasses
 import json
 import os
 import resource
+import sys
 from contextlib import contextmanager
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
 import penstock
 from penstock.errors import SourceError, StorageError, UsageError
+from penstock.ingest import open_source
 from tests import folders, images
 
 
@@ -161,6 +165,29 @@ def test_labels_of_many_types_come_from_a_csv_file(tmp_path):
     assert dataset.labels("score").tolist() == [0, 0.25, 0.5, 0.75]
     assert dataset.labels("note").to_pylist() == ["ü0", "ü1", "ü2", "ü3"]
     assert dataset[2].labels == {"label": 1, "age": 20, "score": 0.5, "note": "ü2"}
+
+
+def test_labels_that_are_lists_are_packed_and_loaded(tmp_path, monkeypatch):
+    source = folders.classes(tmp_path / "photos", 4)
+    tags = [["a", "b"], [], ["c"], ["ü"]]
+    boxes = [[[0.5, 1.0]], [], [[1.0, 2.0], [3.0, 4.0]], []]
+
+    def with_lists(*arguments, **options):  # no CSV file can say this
+        found = open_source(*arguments, **options)
+        lists = {"tags": pa.array(tags), "boxes": pa.array(boxes)}
+        return dataclasses.replace(found, labels=pa.table({"label": found.labels.column("label"), **lists}))
+
+    monkeypatch.setattr(sys.modules["penstock.pack"], "open_source", with_lists)
+    penstock.pack(source, tmp_path / "p.pen", seed=None)
+    dataset = penstock.open(tmp_path / "p.pen")
+    assert dataset.label_names == ("label", "tags", "boxes")
+    assert (dataset.labels("tags").to_pylist(), dataset.labels("boxes").to_pylist()) == (tags, boxes)
+    assert dataset[2].labels == {"label": 0, "tags": ["c"], "boxes": boxes[2]}
+    assert penstock.verify(tmp_path / "p.pen").damages == ()
+    with penstock.Loader(dataset, batch_size=3, shuffle=False) as loader:
+        batches = list(loader)
+    assert [row for batch in batches for row in batch["tags"]] == tags
+    assert [row for batch in batches for row in batch["boxes"]] == boxes
 
 
 BAD = {
