@@ -15,6 +15,19 @@ penstock.pack(sys.argv[1], sys.argv[2], shard_bytes=9000, seed=4,
               progress=lambda state: print(state.items, flush=True) if len(sys.argv) > 3 else None)
 """
 
+# The command itself; once it has finished its second shard it says so, and waits with the next until stdin is closed.
+COMMAND = """
+import sys
+def wait(event, arguments):
+    if event == "os.rename" and str(arguments[1]).endswith("shards/000001.tar"):
+        print(flush=True)
+        sys.stdin.readline()
+if sys.argv.pop(1) == "waiting":
+    sys.addaudithook(wait)
+from penstock.cli import main
+main()
+"""
+
 
 def campaign(*arguments):
     done = subprocess.run(
@@ -54,4 +67,22 @@ def test_a_pack_killed_from_outside_again_and_again_resumes_to_the_same_bytes(tm
         os.kill(child.pid, signal.SIGKILL)
         child.communicate()
     subprocess.run([*command, tmp_path / "p.pen"], check=True)
+    assert folders.content(tmp_path / "p.pen") == folders.content(tmp_path / "whole.pen")
+
+
+def test_ctrl_c_ends_the_command_with_its_own_code_and_the_same_command_goes_on(tmp_path):
+    source = folders.classes(tmp_path / "photos", 24)
+    command = [sys.executable, "-c", COMMAND]
+    options = ["pack", source, tmp_path / "p.pen", "--shard-size", "9000B", "--seed", "4", "--json"]
+    with subprocess.Popen(
+        [*command, "waiting", *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        child.stdout.readline()
+        os.kill(child.pid, signal.SIGINT)
+        _, said = child.communicate()
+    assert (child.returncode, said) == (130, b"interrupted\n")
+    assert not (tmp_path / "p.pen" / "penstock.json").exists()
+    again = subprocess.run([*command, "on", *options], capture_output=True, check=True)
+    assert json.loads(again.stdout)["resumed_items"] > 0
+    penstock.pack(source, tmp_path / "whole.pen", shard_bytes=9000, seed=4)
     assert folders.content(tmp_path / "p.pen") == folders.content(tmp_path / "whole.pen")

@@ -1,6 +1,7 @@
 """The command: data on stdout, talk on stderr, codes that scripts can rely on."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli import VERBS, main
+from penstock.cli.quantities import shown_bytes
 from tests import folders
 
 
@@ -35,6 +37,21 @@ def test_packing_reports_what_was_done_and_what_was_left_out(tmp_path):
     again = run("pack", source, tmp_path / "q.pen", "--on-error", "skip", "--json", "--in-order").stdout
     report = json.loads(again)
     assert (report["samples"], len(report["skipped"])) == (12, 2)
+
+
+def test_the_bar_counts_files_bytes_and_outcomes(tmp_path, monkeypatch):
+    source = folders.classes(tmp_path / "photos")
+    folders.write(source, {"c0/notes.txt": b"", "c1/bad.jpg": b"no"})
+    size = shown_bytes(sum(len(data) for data in folders.content(source).values()))
+    options = ("pack", source, tmp_path / "p.pen", "--on-error", "skip")
+    assert run(*options).stderr == ""  # no terminal, no bar
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as if stderr were a terminal
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", run(*options, "--force").stderr).splitlines()[-1]
+    assert "100%" in shown
+    assert "13/13 files" in shown
+    assert f"of {size}" in shown
+    assert "12 tiled, 1 not an image" in shown or "1 not an image, 12 tiled" in shown
 
 
 def test_errors_go_to_stderr_with_a_code(tmp_path, packed):
