@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import penstock
 from penstock.errors import ChecksumError, DataError, FormatError, ImageError, UsageError
@@ -197,6 +197,37 @@ def test_exif_orientations_are_ignored_by_default_and_applied_on_request(tmp_pat
     ) as loader:
         turned, plain = next(iter(loader)).images
     assert np.abs(turned.astype(int) - np.rot90(plain, -1, axes=(1, 2))).mean() < 1
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("kind", ["png", "webp", "tiff", "jpeg", "cmyk"])
+def test_orientations_of_every_format_are_those_of_pillow(tmp_path, kind, orientation):
+    exif = Image.Exif()
+    exif[274] = orientation
+    (tmp_path / "photos" / "one").mkdir(parents=True)
+    path = tmp_path / "photos" / "one" / "0.image"
+    picture = Image.fromarray(photo(80, 60)).convert("CMYK" if kind == "cmyk" else "RGB")
+    path = path.with_suffix(".jpg" if kind == "cmyk" else f".{kind}")
+    options = {"quality": 95} if kind in {"jpeg", "cmyk"} else {"lossless": True} if kind == "webp" else {}
+    picture.save(path, exif=exif, **options)
+    with Image.open(path) as stored:
+        expected = np.asarray(ImageOps.exif_transpose(stored).convert("RGB"))
+    top, left = (expected.shape[0] - 40) // 2, (expected.shape[1] - 30) // 2
+    options = {"exif_orientation": True, "channels_first": False}
+    with Loader(tmp_path / "photos", batch_size=1, transforms=CenterCrop((40, 30)), **options) as loader:
+        ((images, _),) = loader
+    assert np.abs(images[0].astype(int) - expected[top : top + 40, left : left + 30]).mean() < 1
+
+
+def test_images_whose_orientations_leave_them_no_common_size_are_refused(tmp_path):
+    exif = Image.Exif()
+    exif[274] = 6
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "0.jpg").write_bytes(jpeg(photo(80, 60), exif=exif))
+    loader = Loader(tmp_path, batch_size=1, exif_orientation=True)
+    with pytest.raises(UsageError, match="turned by their orientations: got 60x80, expected 80x60"):
+        list(loader)
+    loader.close()
 
 
 def test_kept_batches_keep_their_pixels():

@@ -325,7 +325,7 @@ class Loader:
         """Fix the shapes and types of a batch, and the memory that batches live in."""
         selection, delivery, values = self._selection, self._delivery, self._plan.values
         try:
-            height, width = self._plan.output_size(
+            height, width = self._size = self._plan.output_size(
                 selection.widths, selection.heights, lambda ids: Draws.of(self._seed, 0, ids)
             )
         except UsageError as error:
@@ -369,9 +369,17 @@ class Loader:
             turned = orientations >= 5
             widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
         try:
-            return self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
+            geometry = self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
         except UsageError as error:  # an image that is too small for its crop
             raise self._selection.named(error, ids) from None
+        if orientations is not None and len(ids) and (geometry.height, geometry.width) != self._size:
+            raise UsageError(
+                "the images differ in size when they are turned by their orientations",
+                got=f"{geometry.width}x{geometry.height}",
+                expected=f"{self._size[1]}x{self._size[0]}",
+                hint="end with a transform that fixes the size, such as CenterCrop(224) or RandomResizedCrop(224)",
+            )
+        return geometry
 
     def _valued(self, name: str, pixels: NDArray[np.uint8]) -> NDArray[Any]:
         """Apply dtype and normalisation, if any."""

@@ -27,7 +27,7 @@ import numpy as np
 from penstock import _native
 from penstock.decode import jpeg
 from penstock.decode.array import HeaderBook
-from penstock.decode.image import MAX_PIXELS, decode_image, decode_mask
+from penstock.decode.image import MAX_PIXELS, decode_image, decode_mask, orientation_of
 from penstock.errors import ChecksumError, ImageError, InternalError, PenstockError, UsageError
 
 if TYPE_CHECKING:
@@ -170,11 +170,14 @@ class BatchDecoder:
         return Decoded(errors, warned)
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:
-        """Read the EXIF orientation of every JPEG, 1 for anything else. Costs a header parse per image."""
+        """Read the EXIF orientation of every image, 1 where there is none. Costs a header parse per image."""
         found = np.ones(len(encoded), np.uint8)
-        for position in np.flatnonzero(encoded.expected.kinds == _native.JPEG).tolist():
+        kinds = encoded.expected.kinds
+        for position in np.flatnonzero(kinds != _native.PIXELS).tolist():
+            data = encoded.bytes_of(position)
             with suppress(ImageError):  # decoding will say what is wrong with it
-                found[position] = jpeg.probe(encoded.bytes_of(position)).orientation
+                is_jpeg = kinds[position] == _native.JPEG
+                found[position] = jpeg.probe(data).orientation if is_jpeg else orientation_of(data)
         return found
 
     def close(self) -> None:

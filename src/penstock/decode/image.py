@@ -24,9 +24,10 @@ from penstock.errors import ImageError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MAX_PIXELS", "decode_image", "decode_mask", "probe_image", "sniff"]
+__all__ = ["MAX_PIXELS", "decode_image", "decode_mask", "orientation_of", "probe_image", "sniff"]
 
 MAX_PIXELS = 178_956_970  # twice Pillow's own warning limit: 0.5 GB of RGB, beyond which a header is taken for a bomb
+_ORIENTATION = 274  # the number of the EXIF tag
 
 # How each format's bytes begin. WebP is a RIFF file: its name stands at byte 8.
 SIGNATURES = (
@@ -66,6 +67,16 @@ def probe_image(data: bytes) -> tuple[str, int, int]:
         return "jpeg", header.width, header.height
     with _open(data, MAX_PIXELS) as image:
         return str(image.format).lower(), image.width, image.height
+
+
+def orientation_of(data: bytes | memoryview, *, max_pixels: int = MAX_PIXELS) -> int:
+    """Read the EXIF orientation, 1 … 8; 1 where there is none that makes sense.
+
+    That of a TIFF is 1: Pillow has applied it whenever it decodes one, and states the size that it then has.
+    """
+    with _open(data, max_pixels) as image, _Explained(image):
+        found = 1 if image.format == "TIFF" else image.getexif().get(_ORIENTATION, 1)
+    return found if found in range(1, 9) else 1
 
 
 def decode_image(data: bytes | memoryview, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
