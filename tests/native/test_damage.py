@@ -374,3 +374,28 @@ def test_a_scan_repeated_without_end_comes_to_an_end():
     bomb = put_together([*segments[:-1], *[empty] * 3000, segments[-1]])
     decoded = decode([bomb], size=(32, 32))
     assert decoded.status[0] in (_native.WARNED, _native.BROKEN)
+
+
+def strange(name):
+    """A whole file that libjpeg-turbo does not take without a word, or takes otherwise than one might think."""
+    parts = take_apart(PLAIN)
+    others = [part for part in parts if part.marker != 0xE0]
+    adobe = Segment(0xEE, b"Adobe" + bytes([0, 100, 0, 0, 0, 0, 2]))
+    return {
+        "a second scan": put_together([*parts[:-1], *parts[-2:]]),
+        "an unknown marker at the end": put_together([*parts[:-1], Segment(0x02, None, b"junk")]),
+        "an unknown Adobe transform": put_together([others[0], adobe, *others[1:]]),
+        "a JFIF segment cut short": put_together([others[0], Segment(0xE0, b"JFIF\0"), *others[1:]]),
+    }[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a second scan", "an unknown marker at the end", "an unknown Adobe transform", "a JFIF segment cut short"],
+)
+def test_strange_files_mean_what_libjpeg_turbo_says(name):
+    data = strange(name)
+    complaint = subprocess.run(["djpeg"], input=data, capture_output=True, check=False).stderr
+    decoded = decode([data], sizes=np.array([[WIDTH, HEIGHT]]))
+    assert bool(decoded.status) == bool(complaint), (complaint, decoded.messages)
+    assert judge([data]) == []

@@ -204,3 +204,39 @@ def test_a_clip_reaches_no_further_than_the_image(clip):
 def test_a_clip_without_pixels_shows_the_fill(clip):
     for image in (jpeg(photo(20, 20)), photo(20, 20)):
         assert (decode_one(image, regions=(0, 0, 20, 20), clips=clip, size=(20, 20), fill=7) == 7).all()
+
+
+@pytest.mark.parametrize("turned", [{"flips": [1]}, {"orientations": np.array([2], np.uint8)}])
+def test_a_mirrored_cut_is_the_cut_mirrored_bit_by_bit(turned):
+    """On a smooth image, whose colours all lie in their range: nothing else asks for converting them first."""
+    ramp = np.linspace(60, 190, 128 * 96 * 3).reshape(96, 128, 3).astype(np.uint8)
+    data = jpeg(ramp, subsampling=2)
+    assert np.array_equal(decode([data], **turned).pixels[0], decode_one(data)[:, ::-1])
+
+
+def test_nearest_of_a_turned_image_is_that_of_the_image_turned_first():
+    pixels = photo(16, 16, seed=3)
+    options = {"size": (8, 8), "nearest": True, "clips": [(0, 0, 16, 16)]}
+    turned = decode([pixels], orientations=np.array([2], np.uint8), **options).pixels[0]
+    assert np.array_equal(turned, decode([np.ascontiguousarray(pixels[:, ::-1])], **options).pixels[0])
+
+
+@pytest.mark.parametrize(
+    "clip", [(0, 0, -(2**31), 64), (2**31 - 1, 0, 2**31 - 1, 64), (-(2**31), -(2**31), 2**31 - 1, 5)]
+)
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_clip_may_be_anything(clip, orientation):
+    data = jpeg(photo(64, 64, seed=2))
+    for region in [(65.0, 0.0, 200.0, 64.0), (-300.0, -9.0, 900000.0, 70.0)]:
+        options = {"regions": [region], "clips": [clip], "size": (8, 8), "fill": 9}
+        pixels = decode([data], orientations=np.array([orientation], np.uint8), **options).pixels
+        if clip[2] <= clip[0]:
+            assert (pixels == 9).all()
+        assert pixels.shape == (1, 8, 8, 3)
+
+
+@pytest.mark.parametrize("width", [8_000, 30_000, 65_000])
+def test_one_output_pixel_may_stand_for_very_many(width):
+    stripes = np.zeros((1, width, 3), np.uint8)
+    stripes[:, ::2] = 255
+    assert abs(int(decode_one(stripes, size=(1, 1))[0, 0, 0]) - 127) <= 2

@@ -8,7 +8,7 @@ here together with the resize), from rounding, and from decoding at a reduced sc
 import numpy as np
 import pytest
 from PIL import Image
-from tests.images import SAMPLING, cjpeg, photo, rgb
+from tests.images import SAMPLING, cjpeg, jpeg, photo, rgb
 from tests.native.calls import decode, decode_one
 from tests.native.reference import resample
 
@@ -74,17 +74,36 @@ def test_enlarging_a_small_box(mode):
     assert_close(decode_one(data, regions=box, clips=box, size=(224, 224)), pillow(data, box, (224, 224), False), mode)
 
 
+@pytest.mark.parametrize("outputs", [64, 32, 16])  # decoded at a half, a quarter, an eighth
 @pytest.mark.parametrize("tiled", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-def test_large_photos_are_reduced_unseen(mode, tiled):
+def test_large_photos_are_reduced_unseen(mode, tiled, outputs):
     size = (1536, 1024)
     data = encoded(size, mode, quality=88)
     if tiled:
         data = _native.tile_jpeg(data)[0]
-    for box in [(0, 0, 1536, 1024), *random_boxes(size, 2)]:
-        assert_close(
-            decode_one(data, regions=box, clips=box, size=(128, 128)), pillow(data, box, (128, 128), False), mode
-        )
+    for box in [(0, 0, 1536, 1024), (11, 5, 1501, 1017)]:
+        out = (outputs, outputs)
+        assert_close(decode_one(data, regions=box, clips=box, size=out), pillow(data, box, out, False), mode)
+
+
+@pytest.mark.parametrize("subsampling", [0, 2])
+@pytest.mark.parametrize("colours", [((0, 0, 0), (255, 255, 255)), ((0, 0, 0), (0, 0, 255))])
+def test_reduced_decoding_does_not_hide_what_is_cut_off(colours, subsampling):
+    """Black and white (or blue) noise rings far beyond 0 … 255; each pixel is cut off before anything is averaged."""
+    which = np.random.default_rng(0).integers(0, 2, (1024, 1024))
+    data = jpeg(np.array(colours, np.uint8)[which], quality=50, subsampling=subsampling)
+    box = (0, 0, 1024, 1024)
+    ours, theirs = decode_one(data, regions=box, clips=box, size=(64, 64)), pillow(data, box, (64, 64), False)
+    assert np.abs(ours.astype(int) - theirs).mean() <= 0.6
+
+
+def test_reduced_decoding_reads_nothing_beyond_the_clip():
+    pixels = np.full((1024, 1028, 3), 255, np.uint8)
+    pixels[:, :4] = 0
+    data = jpeg(pixels, quality=100, subsampling=0)
+    box = (4, 0, 1028, 1024)
+    assert decode_one(data, regions=box, clips=box, size=(32, 32)).min() >= 253
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -245,3 +247,35 @@ def test_a_forked_child_is_told_instead_of_waiting_for_ever():
     os.waitpid(child, 0)
     assert "fork" in said
     assert decode(IMAGES[:2], pool=pool).status == {}
+
+
+def test_several_threads_may_close_one_pool_at_once():
+    for _ in range(20):
+        pool = _native.Pool(4)
+        gate = threading.Barrier(3)
+
+        def close(pool=pool, gate=gate):
+            gate.wait()
+            pool.close()
+
+        closers = [threading.Thread(target=close) for _ in range(3)]
+        for closer in closers:
+            closer.start()
+        for closer in closers:
+            closer.join(60)
+        assert not any(closer.is_alive() for closer in closers)
+
+
+def test_a_pool_that_the_system_gives_no_threads_for_is_an_error_and_not_a_hang():
+    code = """
+import resource
+from penstock import _native
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 200 * 2**20,) * 2)
+try:
+    _native.Pool(1024)
+except RuntimeError as error:
+    print("refused:", error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.startswith("refused:"), done.stderr

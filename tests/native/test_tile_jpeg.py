@@ -212,3 +212,22 @@ def test_bytes_behind_the_end_do_no_harm():
     tiled, outcome = _native.tile_jpeg(data)
     assert outcome == "tiled" or tiled == data
     assert np.array_equal(rgb(data), rgb(tiled))
+
+
+def test_a_file_with_a_component_but_no_scan_for_it_is_kept(tmp_path):
+    scans = tmp_path / "scans"
+    scans.write_text("0;\n1;\n2;\n")
+    whole = cjpeg(photo(32, 32, seed=1), options=["-scans", str(scans)])
+    lacking = whole[: whole.rindex(b"\xff\xda")] + b"\xff\xd9"
+    data, outcome = _native.tile_jpeg(lacking)
+    assert data == lacking
+    assert outcome == "broken: a component has no scan"
+
+
+def test_a_header_that_states_more_than_the_bytes_can_hold_costs_no_memory():
+    data = bytearray(jpeg(photo(16, 16, seed=1)))
+    at = data.index(b"\xff\xc0") + 5
+    data[at : at + 4] = (22000).to_bytes(2, "big") * 2
+    kept, outcome = _native.tile_jpeg(bytes(data))
+    assert kept == bytes(data)
+    assert "more pixels than the data can hold" in outcome
