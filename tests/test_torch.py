@@ -87,6 +87,35 @@ def test_kept_tensors_keep_their_pixels_and_dropped_ones_give_their_memory_back(
     assert len(places) <= 13
 
 
+RESIDENT = """
+import re, sys, threading
+from pathlib import Path
+import penstock.torch
+from penstock.transforms import Resize, ToDtype
+def peak_bytes():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) * 1024
+def batches(side, **options):
+    transforms = [Resize((side, side)), ToDtype("float32", scale=True)]
+    with penstock.torch.Loader(
+        sys.argv[1], batch_size=47, transforms=transforms, drop_last=True, threads=2, device="cpu", **options
+    ) as loader:
+        for _ in range(12):
+            for images, labels in loader:
+                yield images
+for images in batches(16):
+    pass
+before = peak_bytes()
+for images in batches(512, memory=int(sys.argv[2])):
+    pass
+print(peak_bytes() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux's books")
+def test_memory_in_flight_stays_within_the_budget():
+    pass
+
+
 def test_masks_and_other_labels_come_as_a_batch():
     with penstock.torch.Loader(masked(), batch_size=20, transforms=Resize((16, 16))) as loader:
         (batch,) = loader

@@ -69,6 +69,7 @@ class Delivery:
     recycles: bool = True  # whether a batch that is dropped is no longer read: no copy of it is under way
     finish: Callable[[Any], Any] | None = None  # a last step, in a thread of its own
     applies_values: bool = False  # whether that step does the dtype and normalisation
+    stays_in_host_memory: bool = True  # the batch that it gives
     runs_rest: bool = False  # whether the caller runs the transforms that are not ours
 
 
@@ -330,11 +331,9 @@ class Loader:
             )
         except UsageError as error:
             raise selection.named(error, np.arange(len(self.dataset))) from None
-        in_numpy = not delivery.applies_values  # otherwise batches leave as uint8
-        self._dtypes = {
-            name: np.dtype((values.mask_dtype if kind == "mask" else values.dtype) if in_numpy else "uint8")
-            for name, kind in selection.kinds.items()
-        }
+        dtypes = {name: values.mask_dtype if kind == "mask" else values.dtype for name, kind in selection.kinds.items()}
+        in_numpy = not delivery.applies_values  # otherwise batches leave decoding as uint8
+        self._dtypes = {name: np.dtype(dtype if in_numpy else "uint8") for name, dtype in dtypes.items()}
         channels = {name: 1 if kind == "mask" else 3 for name, kind in selection.kinds.items()}
         return BatchMemory(
             self.batch_size,
@@ -345,7 +344,7 @@ class Loader:
             dtypes=self._dtypes,
             encoded_bytes={name: selection.batch_bytes(name, self.batch_size) for name in selection.columns},
             calls=self._calls,
-            later=0 if delivery.finish is None else 2,
+            later=None if in_numpy else dtypes if delivery.stays_in_host_memory else {},
             budget=budget,
             allocate=delivery.allocate,
             recycles=delivery.recycles,

@@ -97,6 +97,7 @@ class Loader:
                 recycles=not is_pinned or (self._transfer is not None and self._transfer.waits),
                 finish=self._transfer,
                 applies_values=in_torch,
+                stays_in_host_memory=target is None or target.type == "cpu",
                 runs_rest=True,
             ),
         )

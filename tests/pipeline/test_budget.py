@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import UsageError
-from penstock.pipeline.budget import MAX_DEPTH, Load, depth_within
+from penstock.pipeline.budget import MAX_DEPTH, Later, Load, depth_within
 
-LOADS = st.builds(Load, st.integers(1, 10**8), st.integers(1, 10**8), st.integers(1, 4), st.integers(0, 2))
+LATER = st.none() | st.builds(Later, st.integers(0, 10**8), st.integers(0, 10**8))
+LOADS = st.builds(Load, st.integers(1, 10**8), st.integers(1, 10**8), st.integers(1, 4), st.integers(0, 10**8), LATER)
 
 
 @given(LOADS, st.integers(0, 10**10))

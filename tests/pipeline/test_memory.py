@@ -18,9 +18,8 @@ def memory(*, dtype: str = "uint8", budget: int | None = None, batch_size: int =
         dtypes={"image": np.dtype(dtype)},
         encoded_bytes={"image": 100},
         calls=2,
-        later=0,
         budget=budget,
-        **options,
+        **{"later": None, **options},
     )
 
 
@@ -72,6 +71,24 @@ def test_blocks_come_back():
     assert len(block) == 100
     stock.take_back(block)
     assert stock.block("image") is block
+
+
+@pytest.mark.parametrize(
+    ("dtype", "later", "batches"),
+    [
+        ("uint8", None, 1 + 2 + 2),  # waiting, in decoding calls, with the consumer
+        ("float32", None, 4 * (1 + 2 + 2) + 2),  # and the pixels in each decoding call
+        ("uint8", {"image": "uint8"}, 1 + 2 + 1 + 4),  # one being changed; one done, one waiting, two with the consumer
+        ("uint8", {"image": "float32"}, 1 + 2 + 1 + 4 * 4),
+        ("uint8", {"image": "bfloat16"}, 1 + 2 + 1 + 4 * 2 + 4),  # by way of float32
+        ("uint8", {}, 1 + 2 + 1),  # the rest is on a GPU
+    ],
+)
+def test_whatever_is_in_flight_is_counted_in_the_type_that_it_has(dtype, later, batches):
+    least = 4 * 100 + batches * 4 * 3 * 8 * 8
+    assert memory(dtype=dtype, later=later, budget=least).depth == 1
+    with pytest.raises(UsageError, match=f"at least {least:,}"):
+        memory(dtype=dtype, later=later, budget=least - 1)
 
 
 def test_a_budget_gives_a_depth_and_too_small_a_one_is_refused():

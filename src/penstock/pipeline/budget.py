@@ -1,9 +1,13 @@
 """The memory budget: one number of bytes from which the depths of the queues follow.
 
 In flight at any moment are, at most: encoded batches that wait in the queue, one being read, one in each decoding
-call; decoded batches that wait, one in each decoding call, the one that the consumer works on and the one it is about
-to let go of, and those on their way through later steps. Depths are the largest, equal for both queues, for which all
-this fits. More than `MAX_DEPTH` helps nobody: a queue only has to bridge the unevenness of its two sides.
+call; decoded batches that wait, one in each decoding call and with it the pixels that are becoming other values there;
+the one that the consumer works on and the one it is about to let go of. Where a later step makes other batches of them,
+those two are of that kind, as are the one that waits after that step and the one that it is making, out of one decoded
+batch and by way of passing arrays.
+
+Depths are the largest, equal for both queues, for which all this fits. More than `MAX_DEPTH` helps nobody: a queue only
+has to bridge the unevenness of its two sides.
 """
 
 from __future__ import annotations
@@ -13,10 +17,20 @@ from typing import final
 
 from penstock.errors import UsageError
 
-__all__ = ["MAX_DEPTH", "Load", "depth_within"]
+__all__ = ["MAX_DEPTH", "Later", "Load", "depth_within"]
 
 MAX_DEPTH = 8
 WITH_CONSUMER = 2
+IN_LATER_STEP = 2  # one being made, one that waits
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Later:
+    """What a step after decoding makes of a batch."""
+
+    batch_bytes: int  # of a batch that it hands on; 0 where that lies elsewhere, on a GPU
+    passing_bytes: int = 0  # beside that and the batch that it is given
 
 
 @final
@@ -27,12 +41,17 @@ class Load:
     encoded_bytes: int  # of a batch, on average
     decoded_bytes: int  # of a batch, all its fields, values applied
     calls: int  # decoding calls at a time
-    later: int = 0  # decoded batches held by steps after decoding
+    scratch_bytes: int = 0  # in each decoding call, beside the batch that it makes
+    later: Later | None = None  # None: decoding is the last step
 
     def bytes_at(self, depth: int) -> int:
         """Memory in flight when both queues have this depth."""
         encoded = (depth + 1 + self.calls) * self.encoded_bytes
-        return encoded + (depth + self.calls + self.later + WITH_CONSUMER) * self.decoded_bytes
+        decoded = (depth + self.calls) * self.decoded_bytes + self.calls * self.scratch_bytes
+        if self.later is None:
+            return encoded + decoded + WITH_CONSUMER * self.decoded_bytes
+        delivered = (IN_LATER_STEP + WITH_CONSUMER) * self.later.batch_bytes
+        return encoded + decoded + self.decoded_bytes + self.later.passing_bytes + delivered
 
 
 def depth_within(memory_bytes: int, load: Load) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from penstock.pipeline.budget import Load, depth_within
+from penstock.pipeline.budget import Later, Load, depth_within
 from penstock.pipeline.lease import Reservoir
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class BatchMemory:
     """Arrays for batches of `batch_size` samples of some fields, used again once they are dropped.
 
     `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch of
-    the field takes encoded on average. `later` batches are held by steps after decoding. `budget` is in bytes.
+    the field takes encoded on average. `later` names the dtypes that a step after decoding gives to batches in host
+    memory: nothing for those that it moves elsewhere; None means that there is no such step. `budget` is in bytes.
     `allocate` makes the memory that batches leave in. With `recycles=False` that memory is made anew for each batch:
     for batches that something may still read after they are dropped, see lease.py.
     """
@@ -45,14 +46,21 @@ class BatchMemory:
         dtypes: Mapping[str, np.dtype[Any]],
         encoded_bytes: Mapping[str, int],
         calls: int,
-        later: int,
+        later: Mapping[str, str] | None,
         budget: int | None,
         allocate: Callable[[int], NDArray[np.uint8]] | None = None,
         recycles: bool = True,
     ) -> None:
         pixels = {name: batch_size * prod(shape) for name, shape in shapes.items()}
         sizes = {name: pixels[name] * dtype.itemsize for name, dtype in dtypes.items()}
-        load = Load(sum(encoded_bytes.values()), sum(sizes.values()), calls, later)
+        scratch = sum(pixels[name] for name, dtype in dtypes.items() if dtype != np.uint8)
+        load = Load(
+            sum(encoded_bytes.values()),
+            sum(sizes.values()),
+            calls,
+            scratch,
+            None if later is None else _later(pixels, later),
+        )
         self._batch_size, self._shapes, self._dtypes, self._encoded_bytes = batch_size, shapes, dtypes, encoded_bytes
         self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)
         spare = self.depth + calls + 2
@@ -86,6 +94,13 @@ class BatchMemory:
         shape = (count, *self._shapes[name])
         fits = count <= self._batch_size  # samples may also be asked for by number, and be more than a batch
         return among[name].array(shape, dtype) if fits else np.empty(shape, dtype)
+
+
+def _later(values: Mapping[str, int], dtypes: Mapping[str, str]) -> Later:
+    """Count what a step after decoding makes, for so many values in each field. It computes in float32 at the least."""
+    sizes = {name: 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize for name, dtype in dtypes.items()}
+    passing = [4 * values[name] for name, dtype in dtypes.items() if dtype not in {"uint8", "float32", "float64"}]
+    return Later(sum(values[name] * size for name, size in sizes.items()), max(passing, default=0))
 
 
 def compacted(array: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[Any]:
