@@ -1,6 +1,5 @@
 """The shuffle is a permutation, uniform, pinned, and needs no memory of the number of samples."""
 
-import time
 import tracemalloc
 from itertools import pairwise
 
@@ -43,15 +42,12 @@ def test_squares_and_their_neighbours_lose_no_sample():
             assert len(np.unique(Permutation(n, 1)[:])) == n
 
 
-def test_a_billion_samples_start_at_once_in_little_memory():
+def test_a_billion_samples_start_in_little_memory():
     tracemalloc.start()
-    began = time.perf_counter()
     Permutation(10**9, 3)[:1]
-    seconds = time.perf_counter() - began
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert seconds < 0.05
-    assert peak_bytes < 10_000_000
+    assert peak_bytes < 100_000  # so nothing was computed for each sample
 
 
 def test_small_orders_reach_every_permutation_equally_often():
