@@ -1,5 +1,7 @@
 """Does it stand up at all? Fifty images packed, checked, loaded as tensors. Runs first."""
 
+from importlib.metadata import version
+
 import numpy as np
 import torch
 
@@ -35,3 +37,7 @@ def test_the_same_folder_loads_without_packing(tmp_path):
     with penstock.Loader(source, batch_size=4, seed=7, transforms=[RandomResizedCrop(32)]) as loader:
         shapes = [images.shape for images, _ in loader]
     assert shapes == [(4, 3, 32, 32), (4, 3, 32, 32), (2, 3, 32, 32)]
+
+
+def test_the_version_is_the_distributions():
+    assert penstock.__version__ == version("penstock")

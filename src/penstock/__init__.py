@@ -29,6 +29,8 @@ The house, highest floor first. A room uses the floors below it and none of its 
     errors.py     the tree of errors
 """
 
+from importlib.metadata import version
+
 from penstock.dataset import Dataset
 from penstock.dataset import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.export import export
@@ -36,4 +38,6 @@ from penstock.loader import Loader
 from penstock.pack import pack
 from penstock.verify import verify
 
-__all__ = ["Dataset", "Loader", "export", "open", "pack", "verify"]
+__all__ = ["Dataset", "Loader", "__version__", "export", "open", "pack", "verify"]
+
+__version__ = version("penstock")
