@@ -43,7 +43,7 @@ def ids_of(loader):
 
 
 @pytest.mark.parametrize("dataset", [packed, folder])
-@pytest.mark.parametrize("shuffle", ["full", False])
+@pytest.mark.parametrize("shuffle", ["full", "window", False])
 def test_an_epoch_has_every_sample_once_with_its_label(dataset, shuffle):
     with Loader(dataset(), batch_size=10, transforms=AUGMENT, shuffle=shuffle, threads=2) as loader:
         assert len(loader) == 5
@@ -387,8 +387,8 @@ def test_a_view_is_loaded_as_a_dataset_of_its_own():
     [
         ({"batch_size": 0}, "batch_size: got 0, expected a whole number, at least 1"),
         ({"batch_size": 2.5}, "batch_size: got 2.5"),
-        ({"shuffle": True}, "'full' or False"),
-        ({"shuffle": ["full"]}, "'full' or False"),
+        ({"shuffle": True}, "'full', 'window', False"),
+        ({"shuffle": ["full"]}, "'full', 'window', False"),
         ({"threads": -1}, "threads: got -1"),
         ({"seed": None}, "seed: got None"),
         ({"memory": "2GB"}, "memory, in bytes: got '2GB'"),

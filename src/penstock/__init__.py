@@ -34,10 +34,23 @@ from importlib.metadata import version
 from penstock.dataset import Dataset
 from penstock.dataset import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.export import export
-from penstock.loader import Loader
+from penstock.loader import Loader, verify_resume
+from penstock.order import FullShuffle, InStorageOrder, WindowShuffle
 from penstock.pack import pack
 from penstock.verify import verify
 
-__all__ = ["Dataset", "Loader", "__version__", "export", "open", "pack", "verify"]
+__all__ = [
+    "Dataset",
+    "FullShuffle",
+    "InStorageOrder",
+    "Loader",
+    "WindowShuffle",
+    "__version__",
+    "export",
+    "open",
+    "pack",
+    "verify",
+    "verify_resume",
+]
 
 __version__ = version("penstock")

@@ -11,8 +11,10 @@ What a batch contains is decided by (seed, epoch, sample id) alone: threads, mem
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, final
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 import numpy as np
 
@@ -20,13 +22,16 @@ from penstock.dataset import Dataset, open_dataset
 from penstock.decode.batch import BatchDecoder, Encoded, Expected
 from penstock.decode.image import MAX_PIXELS
 from penstock.errors import PenstockError, UsageError
-from penstock.order import Draws, Permutation, Sequential
-from penstock.order.batches import batch_count, batch_slices, slabs
-from penstock.order.mix import mix_key
+from penstock.order import Draws, Extent
+from penstock.order.course import Course, Leg, Place, check_states
+from penstock.order.position import Position
+from penstock.order.share import Share
+from penstock.order.shuffle import shuffle_of
 from penstock.pipeline import Pipeline, Stage
 from penstock.pipeline.cores import allowed_cores
 from penstock.pipeline.memory import BatchMemory, compacted
 from penstock.pipeline.options import one_of, whole_number
+from penstock.pipeline.ranks import local_ranks, rank_of
 from penstock.pipeline.tally import LoaderStatistics, Tally
 from penstock.selection import Selection, chosen
 from penstock.transforms import Plan
@@ -35,11 +40,13 @@ from penstock.types import Batch, Geometry, Pair
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Delivery", "Loader", "LoaderStatistics", "Tuning"]
+    from penstock.order import Shuffle
+
+__all__ = ["Delivery", "Loader", "LoaderStatistics", "Tuning", "verify_resume"]
 
 
 @final
@@ -84,8 +91,9 @@ class _Planned:
     expected: dict[str, Expected]  # by field
     labels: dict[str, Any]
     geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images
+    padding: int = 0
 
-    def part(self, part: slice) -> _Planned:
+    def part(self, part: slice, padding: int = 0) -> _Planned:
         """Give some of the samples: views, no copies."""
         return _Planned(
             self.tally,
@@ -94,6 +102,7 @@ class _Planned:
             {name: expected.part(part) for name, expected in self.expected.items()},
             {name: labels[part] for name, labels in self.labels.items()},
             None if self.geometry is None else _part(self.geometry, part),
+            padding,
         )
 
 
@@ -117,8 +126,13 @@ class Loader:
     uint8 unless the transforms say otherwise, masks have one channel; labels of numbers are arrays, others lists.
     Batches may be kept as long as one likes: their memory is used again only once they are dropped.
 
-    In which order: `shuffle="full"` is a uniform shuffle, False the order of storage. An iteration is one epoch, every
-    sample exactly once (but for `drop_last`); the next iteration is the next epoch unless `set_epoch` says otherwise.
+    In which order: `shuffle="full"` is a uniform shuffle, "window" one that reads a slow medium in long runs, False the
+    order of storage. An iteration is one epoch, every sample exactly once; the next iteration is the next epoch unless
+    `set_epoch` says otherwise. `state_dict()` tells at any batch where the run is, `load_state_dict()` goes on there.
+
+    On several ranks (`rank` of `world_size`; by default as `torchrun` says) each loads its share of the epoch, and all
+    have as many batches of `batch_size`. What remains for the last ones is shared out in shorter batches, left out with
+    `drop_last`, or filled up with repeats with `pad_last`; `batch.padding` counts the repeats at the end of a batch.
 
     By which means: `threads` decode (default: one per core; 0: none but the loader's own), `memory` is the budget in
     bytes for everything in flight, from which all depths follow. `on_error="skip"` makes a batch shorter by the
@@ -132,9 +146,12 @@ class Loader:
         batch_size: int,
         transforms: Any = (),
         fields: Sequence[str] | None = None,
-        shuffle: Literal["full", False] = "full",
+        shuffle: Shuffle | Literal["full", "window", False] = "full",
         seed: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
         drop_last: bool = False,
+        pad_last: bool = False,
         threads: int | None = None,
         memory: int | None = None,
         on_error: Literal["raise", "skip"] = "raise",
@@ -143,34 +160,37 @@ class Loader:
         tuning: Tuning | None = None,
         delivery: Delivery | None = None,
     ) -> None:
-        one_of(("full", False), shuffle, what="shuffle")
+        way = shuffle_of(shuffle)
         one_of(("raise", "skip"), on_error, what="on_error")
         seed = whole_number(seed, what="seed")
         memory = None if memory is None else whole_number(memory, what="memory, in bytes", least=1)
         self.dataset = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
         self.batch_size = whole_number(batch_size, what="batch_size", least=1)
-        self._count = batch_count(len(self.dataset), self.batch_size, drop_last=drop_last)
+        if drop_last and pad_last:
+            raise UsageError("the last batch cannot be both dropped and padded", got="drop_last=True, pad_last=True")
+        last: Literal["short", "pad", "drop"] = "drop" if drop_last else "pad" if pad_last else "short"
+        share = Share(self.batch_size, *rank_of(rank, world_size), last)
+        self._course = Course(way, _extent(self.dataset), seed=seed, share=share, dataset=self.dataset.digest)
         self._plan = transforms if isinstance(transforms, Plan) else Plan(transforms)
-        self._shuffle, self._seed, self._drop_last = shuffle, seed, drop_last
+        self._seed = seed
         self._skips = on_error == "skip"
         self._channels_first, self._orients = channels_first, exif_orientation
         self._tuning, self._delivery = tuning or Tuning(), delivery or Delivery()
-        self._next_epoch = 0
         self._is_closed = False
         self._tally = Tally()
         self._running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
         self._selection = Selection.of(self.dataset, fields)
         self._check_transforms()
-        threads = allowed_cores() if threads is None else whole_number(threads, what="threads", least=0)
+        own = max(allowed_cores() // local_ranks(), 1)
+        threads = own if threads is None else whole_number(threads, what="threads", least=0)
         self._calls = self._tuning.decoding_calls if threads else 1
         self._memory = self._lay_out(memory)
         self._decoder = BatchDecoder(threads, max_pixels=self._tuning.max_pixels)
 
-    def _read_path(self, epoch: int, tally: Tally) -> Iterator[Any]:
+    def _read_path(self, start: Position, epochs: int, tally: Tally) -> Generator[Any, None, None]:
         """Everything that happens to a sample, in the order in which it happens."""
-        count = len(self.dataset)
-        order = Permutation(count, mix_key(self._seed, epoch)) if self._shuffle else Sequential(count)
-        planned = self._planned(order, epoch, tally)  # _Planned: the ids of a batch, where its crops lie
+        places: deque[Place] = deque()  # of the batches under way
+        planned = self._planned(self._course.legs(start, epochs), places, tally)  # _Planned: ids, where crops lie
         stages = [
             Stage("read", self._read, depth=self._memory.depth),  # _Read: their encoded bytes, one block per field
             Stage(
@@ -179,20 +199,29 @@ class Loader:
         ]
         if self._delivery.finish is not None:
             stages.append(Stage("deliver", self._delivery.finish, depth=1))  # the same as tensors, on a device
+
+        def delivered(batch: Any) -> Any:
+            self._course.advance(places.popleft())
+            return batch
+
         pipeline = Pipeline(planned, stages, deadline_seconds=self._tuning.deadline_seconds)
         self._running.add(pipeline)
         tally.begin(pipeline)
         try:
             with pipeline:
-                yield from pipeline
+                yield from map(delivered, pipeline)
         finally:
             tally.end(pipeline)
 
-    def _planned(self, order: Permutation | Sequential, epoch: int, tally: Tally) -> Iterator[_Planned]:
+    def _planned(self, legs: Iterable[Leg], places: deque[Place], tally: Tally) -> Iterator[_Planned]:
         """Order: all that is known before reading, for thousands of samples at a time, handed on batch by batch."""
-        for ids in slabs(order, self.batch_size, drop_last=self._drop_last):
-            slab = self._plan_samples(ids, epoch, tally)
-            yield from map(slab.part, batch_slices(len(ids), self.batch_size))
+        for leg in legs:
+            for slab in self._course.share.slabs(self._course.samples, leg.start):
+                samples = self._plan_samples(leg.order.at(slab.positions), leg.epoch, tally)
+                for part, stop, padding in slab.batches():
+                    planned = samples.part(part, padding)
+                    places.append(Place(Position(leg.epoch, stop), planned.ids[: len(planned.ids) - padding]))
+                    yield planned
 
     def _read(self, planned: _Planned) -> _Read:
         """Read: the bytes of each field, into a block that was used before."""
@@ -210,7 +239,7 @@ class Loader:
     def _decode(self, read: _Read) -> Batch | Pair:
         """Decode: the pixels of each field, the same crop for all; then what else belongs to the batch."""
         planned, selection, errors, orientations = read.planned, self._selection, dict(read.errors), None
-        ids, geometry = planned.ids, planned.geometry
+        ids, geometry, padding = planned.ids, planned.geometry, planned.padding
         if geometry is None:
             orientations = self._decoder.orientations(read.encoded[self._selection.leader])
             geometry = self._geometry(ids, planned.epoch, orientations)
@@ -235,25 +264,51 @@ class Loader:
             if not self._skips:
                 raise selection.filed(errors[min(errors)], int(ids[min(errors)]))
             kept = np.setdiff1d(np.arange(len(ids)), list(errors))
+            padding = int((kept >= len(ids) - padding).sum())
             ids, labels = ids[kept], {name: chosen(values, kept) for name, values in labels.items()}
             pixels = {name: compacted(array, kept) for name, array in pixels.items()}
         planned.tally.made(len(ids), warned=warned, errors={int(planned.ids[at]): errors[at] for at in sorted(errors)})
         values = {name: self._valued(name, array) for name, array in pixels.items()} | labels
         if selection.is_pair:
-            return Pair(values[selection.leader], labels[next(iter(labels))], ids)
-        return Batch({name: values[name] for name in selection.names}, ids)
+            return Pair(values[selection.leader], labels[next(iter(labels))], ids, padding)
+        return Batch({name: values[name] for name in selection.names}, ids, padding)
 
     # What the user calls.
 
     def __len__(self) -> int:
         """Count the batches of an epoch."""
-        return self._count
+        return len(self._course)
 
     def __iter__(self) -> Iterator[Any]:
-        self._check_open()
-        epoch, self._next_epoch = self._next_epoch, self._next_epoch + 1
-        self._tally = Tally()
-        return self._read_path(epoch, self._tally)
+        return self._started(1)
+
+    def epochs(self, count: int) -> Iterator[Iterator[Any]]:
+        """Yield the batches of `count` epochs, epoch by epoch: while one ends, the next is being loaded already.
+
+        An epoch that is left early is not gone on with: the next one begins.
+        """
+        end = self.epoch + whole_number(count, what="epochs", least=0)
+        while self.epoch < end:
+            first = self.epoch
+            batches = self._started(end - first)
+            for epoch in range(first, end):
+                yield islice(batches, self._course.batches_left(epoch))
+                if self._course.batches_left(epoch):
+                    self._course.set_epoch(epoch + 1)
+                    break
+            batches.close()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Say where the run is, after the batch that was delivered last: small, JSON's values, on each rank its own."""
+        return self._course.state()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a run was that had the same dataset, seed and shuffle; the next iteration is its epoch's rest.
+
+        Batch size, threads, memory and the number of ranks may differ. `set_epoch` with the epoch of the state keeps
+        the place in it.
+        """
+        self._course.load(state)
 
     def load(self, ids: Sequence[int] | NDArray[np.int64], *, epoch: int = 0) -> Any:
         """Load these samples as one batch, now and in this thread; the same pixels as in an iteration of that epoch."""
@@ -262,7 +317,7 @@ class Loader:
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is."""
-        self._next_epoch = whole_number(epoch, what="epoch")
+        self._course.set_epoch(whole_number(epoch, what="epoch"))
 
     def statistics(self) -> LoaderStatistics:
         """Tell what the latest iteration has done so far."""
@@ -285,13 +340,18 @@ class Loader:
         self.close()
 
     def __repr__(self) -> str:
-        shape = f"{self._count} batches of {self.batch_size}, depth {self._memory.depth}"
+        shape = f"{len(self)} batches of {self.batch_size}, depth {self._memory.depth}"
         return f"Loader({self.dataset!r}, {shape}, {self._plan!r})"
 
     @property
     def epoch(self) -> int:
         """Which epoch the next iteration is."""
-        return self._next_epoch
+        return self._course.next.epoch
+
+    @property
+    def course(self) -> Course:
+        """The way through the epochs: order, share, position."""
+        return self._course
 
     @property
     def kinds(self) -> dict[str, Literal["image", "mask"]]:
@@ -304,6 +364,12 @@ class Loader:
         return self._plan
 
     # How it is set up.
+
+    def _started(self, epochs: int) -> Generator[Any, None, None]:
+        """Begin an iteration over so many epochs."""
+        self._check_open()
+        start, self._tally = self._course.start(epochs), Tally()
+        return self._read_path(start, epochs, self._tally)
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -392,5 +458,23 @@ class Loader:
         return out
 
 
+class _HasCourse(Protocol):
+    @property
+    def course(self) -> Course: ...
+
+
+def verify_resume(loader: _HasCourse, states: Sequence[Mapping[str, Any]]) -> None:
+    """See that states of a run belong to this loader's order, and that what each rank delivered is what it gives.
+
+    `states` are those that all ranks saved after the same batch, or that of one of them. Each carries a digest of the
+    samples delivered since its process began or resumed; the order is computed anew and compared.
+    """
+    check_states(loader.course, states)
+
+
 def _part(geometry: Geometry, part: slice) -> Geometry:
     return replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
+
+
+def _extent(dataset: Dataset) -> Extent:
+    return Extent(len(dataset), sum(int(dataset.column(field).length.sum()) for field in dataset.fields))

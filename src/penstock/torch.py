@@ -29,9 +29,12 @@ from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from penstock.order import Shuffle
+    from penstock.order.course import Course
 
 __all__ = ["Dataset", "Loader"]
 
@@ -53,9 +56,12 @@ class Loader:
         batch_size: int,
         transforms: Any = (),
         fields: Sequence[str] | None = None,
-        shuffle: Literal["full", False] = "full",
+        shuffle: Shuffle | Literal["full", "window", False] = "full",
         seed: int = 0,
+        rank: int | None = None,
+        world_size: int | None = None,
         drop_last: bool = False,
+        pad_last: bool = False,
         threads: int | None = None,
         memory: int | None = None,
         on_error: Literal["raise", "skip"] = "raise",
@@ -71,6 +77,13 @@ class Loader:
         is_pinned = (target is not None and target.type == "cuda") if pin_memory is None else pin_memory
         if is_pinned and not torch.cuda.is_available():
             raise UsageError("page-locked memory needs a GPU", got="pin_memory=True", hint="leave pin_memory out")
+        if (
+            rank is None
+            and world_size is None
+            and torch.distributed.is_available()
+            and torch.distributed.is_initialized()
+        ):
+            rank, world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
         plan = Plan(transforms)
         in_torch = target is not None or plan.values.dtype == "bfloat16"  # otherwise the decoding threads do it
         self._seed = seed
@@ -83,7 +96,10 @@ class Loader:
             fields=fields,
             shuffle=shuffle,
             seed=seed,
+            rank=rank,
+            world_size=world_size,
             drop_last=drop_last,
+            pad_last=pad_last,
             threads=threads,
             memory=memory,
             on_error=on_error,
@@ -109,9 +125,37 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         epoch = self._loader.epoch
+        return self._finished(iter(self._loader), epoch)
+
+    def epochs(self, count: int) -> Iterator[Iterator[Any]]:
+        """Yield the batches of `count` epochs, epoch by epoch: while one ends, the next is being loaded already."""
+        first = self._loader.epoch
+        for epoch, batches in enumerate(self._loader.epochs(count), first):
+            yield self._finished(batches, epoch)
+
+    def _finished(self, batches: Iterator[Any], epoch: int) -> Iterator[Any]:
+        """Do in the consumer's thread what is to be done there."""
         make = self._tensors.make if self._transfer is None else self._transfer.take
         # `map` lets go of each batch as it hands it on: when the consumer drops it, its memory can be used again.
-        return map(partial(self._tensors.rest, seed=self._seed, epoch=epoch), map(make, self._loader))
+        return map(partial(self._tensors.rest, seed=self._seed, epoch=epoch), map(make, batches))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Say where the run is, after the batch that was delivered last: small, JSON's values, on each rank its own."""
+        return self._loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where a run was that had the same dataset, seed and shuffle; see `penstock.Loader`."""
+        self._loader.load_state_dict(state)
+
+    @property
+    def course(self) -> Course:
+        """The way through the epochs: order, share, position."""
+        return self._loader.course
+
+    @property
+    def epoch(self) -> int:
+        """Which epoch the next iteration is."""
+        return self._loader.epoch
 
     @property
     def dataset(self) -> StoredDataset:
@@ -200,6 +244,8 @@ class Dataset(torch.utils.data.Dataset[Any]):
             inner = loader.Loader(
                 self.dataset,
                 batch_size=1,
+                rank=0,
+                world_size=1,
                 transforms=self._plan,
                 threads=0,
                 delivery=Delivery(applies_values=in_torch, runs_rest=True),
@@ -294,7 +340,7 @@ class _Tensors:
             raise UsageError(f"{transform.name} mixes images and labels", hint="choose one image field and one label")
         with torch.random.fork_rng(devices=[]):
             images, labels = _seeded(transform.transform, key, batch.images, batch.labels)
-        return Pair(images, labels, batch.ids)
+        return Pair(images, labels, batch.ids, batch.padding)
 
 
 @final
@@ -336,8 +382,8 @@ class _Transfer:
 def _mapped(batch: Any, change: Callable[[str, Any], Any]) -> Any:
     """Change every part of a batch."""
     if isinstance(batch, Pair):
-        return Pair(change("images", batch.images), change("labels", batch.labels), batch.ids)
-    return Batch({name: change(name, value) for name, value in batch.items()}, batch.ids)
+        return Pair(change("images", batch.images), change("labels", batch.labels), batch.ids, batch.padding)
+    return Batch({name: change(name, value) for name, value in batch.items()}, batch.ids, batch.padding)
 
 
 def _seeded(function: Callable[..., Any], key: int, *inputs: Any) -> Any:

@@ -76,11 +76,12 @@ class Pair(tuple[Any, Any]):  # noqa: SLOT001  a tuple has no room for named slo
     """A batch of one image field and one label: unpacks as `images, labels`, and knows its sample ids."""
 
     ids: Any
+    padding: int  # so many samples at the end only fill the batch up: they were loaded before
 
-    def __new__(cls, images: Any, labels: Any, ids: Any) -> Pair:
+    def __new__(cls, images: Any, labels: Any, ids: Any, padding: int = 0) -> Pair:
         """Join images and labels, and note the samples' ids."""
         pair = super().__new__(cls, (images, labels))
-        pair.ids = ids
+        pair.ids, pair.padding = ids, padding
         return pair
 
     @property
@@ -94,7 +95,7 @@ class Pair(tuple[Any, Any]):  # noqa: SLOT001  a tuple has no room for named slo
         return self[1]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Pair, (*self, self.ids)
+        return Pair, (*self, self.ids, self.padding)
 
     def __repr__(self) -> str:
         return f"Pair({_shape(self.images)}, {_shape(self.labels)})"
@@ -102,11 +103,11 @@ class Pair(tuple[Any, Any]):  # noqa: SLOT001  a tuple has no room for named slo
 
 @final
 class Batch(Mapping[str, Any]):
-    """A batch of any fields and labels, by name."""
+    """A batch of any fields and labels, by name; ids and padding as a pair has them."""
 
-    def __init__(self, values: dict[str, Any], ids: Any) -> None:
+    def __init__(self, values: dict[str, Any], ids: Any, padding: int = 0) -> None:
         self._values = values
-        self.ids = ids
+        self.ids, self.padding = ids, padding
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]

@@ -28,6 +28,13 @@ def test_a_slice_is_that_part_of_the_whole(n, key, data):
     assert np.array_equal(order[start:stop], order[:][start:stop])
 
 
+@given(SIZES.filter(bool), KEYS, st.data())
+def test_ids_come_for_any_positions_in_any_order(n, key, data):
+    order = Permutation(n, key)
+    positions = np.array(data.draw(st.lists(st.integers(0, n - 1))), np.int64)
+    assert np.array_equal(order.at(positions), order[:][positions])
+
+
 @pytest.mark.parametrize("n", [10**6 + 3, 10**9, 2**40 + 1, MAX_SAMPLES])
 def test_large_orders_stay_in_range_without_repeats(n):
     ids = Permutation(n, 5)[n - 20_000 : n]

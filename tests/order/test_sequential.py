@@ -1,5 +1,6 @@
 """The order of storage."""
 
+import numpy as np
 import pytest
 
 from penstock.errors import UsageError
@@ -7,8 +8,7 @@ from penstock.order.sequential import Sequential
 
 
 def test_samples_come_as_they_are_stored():
-    assert Sequential(10)[3:6].tolist() == [3, 4, 5]
-    assert Sequential(10)[8:99].tolist() == [8, 9]
+    assert Sequential(10).at(np.array([3, 4, 9])).tolist() == [3, 4, 9]
     assert len(Sequential(10)) == 10
 
 

@@ -1,7 +1,19 @@
-"""Which sample comes next: pure functions of (seed, epoch, number of samples). No I/O, no threads, no state."""
+"""Which sample comes next: pure functions of seed, epoch and the dataset's extent. No I/O, no threads, no clock."""
 
 from penstock.order.draws import Draws
 from penstock.order.permutation import Permutation
 from penstock.order.sequential import Sequential
+from penstock.order.shuffle import Extent, FullShuffle, InStorageOrder, Shuffle, WindowShuffle
+from penstock.order.window import WindowOrder
 
-__all__ = ["Draws", "Permutation", "Sequential"]
+__all__ = [
+    "Draws",
+    "Extent",
+    "FullShuffle",
+    "InStorageOrder",
+    "Permutation",
+    "Sequential",
+    "Shuffle",
+    "WindowOrder",
+    "WindowShuffle",
+]

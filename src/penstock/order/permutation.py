@@ -1,4 +1,4 @@
-"""A uniform shuffle of [0, n) that needs no array: `Permutation(n, key)[start:stop]` computes just those ids.
+"""A uniform shuffle of [0, n) that needs no array: `Permutation(n, key).at(positions)` computes just those ids.
 
 Why: an epoch over 10**9 samples must start at once and may not cost 8 GB in every process; a resumed epoch must start
 in its middle as quickly as at its beginning.
@@ -58,14 +58,16 @@ class Permutation:
         return self._n
 
     def __getitem__(self, span: slice) -> NDArray[np.int64]:
-        start, stop, step = span.indices(self._n)
-        positions = range(start, stop, step)
+        return self.at(np.arange(*span.indices(self._n), dtype=np.int64))
+
+    def at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the ids at these positions, each in [0, n)."""
         if self._n <= SORTED_SAMPLES:
-            return self._sorted()[np.arange(start, stop, step)]
+            return self._sorted()[positions]
         ids = np.empty(len(positions), np.int64)
         for begin in range(0, len(positions), SPAN):
-            part = positions[begin : begin + SPAN]
-            ids[begin : begin + SPAN] = self._encrypt(np.arange(part.start, part.stop, part.step, dtype=np.uint64))
+            part = slice(begin, begin + SPAN)
+            ids[part] = self._encrypt(positions[part].astype(np.uint64))
         return ids
 
     def __repr__(self) -> str:

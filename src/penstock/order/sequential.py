@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Sequential"]
@@ -16,7 +15,7 @@ __all__ = ["Sequential"]
 
 @final
 class Sequential:
-    """All of [0, n) as it is stored; a slice of it is an array of sample ids."""
+    """All of [0, n) as it is stored."""
 
     def __init__(self, n: int) -> None:
         if n < 0:
@@ -26,9 +25,9 @@ class Sequential:
     def __len__(self) -> int:
         return self._n
 
-    def __getitem__(self, span: slice) -> NDArray[np.int64]:
-        start, stop, step = span.indices(self._n)
-        return np.arange(start, stop, step, dtype=np.int64)
+    def at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the ids at these positions: the same numbers."""
+        return positions
 
     def __repr__(self) -> str:
         return f"Sequential({self._n})"

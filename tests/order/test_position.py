@@ -1,0 +1,64 @@
+"""States survive JSON, know their order, and their digests tell what was delivered."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.errors import UsageError
+from penstock.order import Permutation
+from penstock.order.position import Delivered, Position, State
+from penstock.order.share import Share
+
+ORDER = {"shuffle": "full", "samples": 1000, "seed": 3}
+
+
+def delivered_by(rank, world_size, *, since=0, batches=3, batch_size=5):
+    """The state of a rank after some batches."""
+    order, delivered = Permutation(1000, 9), Delivered(since)
+    (slab, *_) = Share(batch_size, rank, world_size).slabs(1000, since)
+    consumed = since
+    for part, stop, _ in list(slab.batches())[:batches]:
+        delivered.add(order.at(slab.positions[part]))
+        consumed = stop
+    return State(ORDER, Position(2, consumed), rank, world_size, since, delivered.digest)
+
+
+@given(st.integers(1, 7), st.integers(0, 500), st.integers(0, 9), st.integers(1, 9), st.data())
+def test_a_digest_is_that_of_the_order_whatever_the_batches(world_size, since, batches, batch_size, data):
+    rank = data.draw(st.integers(0, world_size - 1))
+    state = delivered_by(rank, world_size, since=since, batches=batches, batch_size=batch_size)
+    given_back = State.from_dict(json.loads(json.dumps(state.to_dict())))
+    assert given_back == state
+    given_back.check_delivered(Permutation(1000, 9))
+
+
+@pytest.mark.parametrize("change", [{"since": 10}, {"rank": 1}, {"position": Position(2, 20)}, {"digest": "00"}])
+def test_a_digest_of_other_samples_is_refused(change):
+    state = delivered_by(0, 2)
+    fields = {name: getattr(state, name) for name in State.__slots__}
+    with pytest.raises(UsageError, match="delivered other samples"):
+        State(**{**fields, **change}).check_delivered(Permutation(1000, 9))
+    with pytest.raises(UsageError, match="delivered other samples"):
+        state.check_delivered(Permutation(1000, 8))
+
+
+def test_long_runs_are_checked_piece_by_piece():
+    order, delivered = Permutation(300_000, 9), Delivered()
+    delivered.add(order.at(np.arange(1, 300_000, 2)))
+    State({}, Position(0, 300_000), 1, 2, 0, delivered.digest).check_delivered(order)
+
+
+def test_a_state_of_another_order_is_refused_and_the_difference_named():
+    state = delivered_by(0, 1)
+    state.check_order(ORDER)
+    with pytest.raises(UsageError, match="seed differs: got 4 here, expected 3, as in the state"):
+        state.check_order({**ORDER, "seed": 4})
+
+
+@pytest.mark.parametrize("given_state", [{}, {"format": 1}, {"format": 99}, {"format": 1, "order": None, "epoch": []}])
+def test_what_is_no_state_is_refused(given_state):
+    with pytest.raises(UsageError, match=r"no state|another version"):
+        State.from_dict(given_state)
