@@ -182,9 +182,9 @@ uint32_t checksum(nb::handle data, uint32_t value) {
 }
 
 nb::list read(nb::sequence paths, In<int32_t, nb::ndim<1>> files, In<int64_t, nb::ndim<1>> offsets, In<int64_t, nb::ndim<1>> lengths,
-              Out<uint8_t, nb::ndim<1>> block, In<int64_t, nb::ndim<1>> positions) {
+              Out<uint8_t, nb::ndim<1>> block, In<int64_t, nb::ndim<1>> positions, In<uint8_t, nb::ndim<1>> ways) {
   const size_t n = files.shape(0);
-  require(offsets.shape(0) == n && lengths.shape(0) == n && positions.shape(0) == n, "all arrays must have one entry per range");
+  require(offsets.shape(0) == n && lengths.shape(0) == n && positions.shape(0) == n && ways.shape(0) == n, "all arrays must have one entry per range");
   const int64_t path_count = static_cast<int64_t>(nb::len(paths)), block_size = static_cast<int64_t>(block.shape(0));
   std::vector<ReadRequest> requests(n);
   int32_t last = -1;
@@ -195,12 +195,13 @@ nb::list read(nb::sequence paths, In<int32_t, nb::ndim<1>> files, In<int64_t, nb
     require(file >= 0 && file < path_count, "a range names a file that is not in paths");
     require(offset >= 0 && length >= 0, "a range has a negative offset or length");
     require(position >= 0 && position <= block_size && length <= block_size - position, "a range does not fit into the block");
+    require(ways.data()[i] <= static_cast<uint8_t>(Way::kDirect), "there is no such way to read");
     if (file != last) {
       keep.push_back(paths[file]);
       require(PyBytes_Check(keep.back().ptr()), "paths must be bytes");
       last = file;
     }
-    requests[i] = {PyBytes_AS_STRING(keep.back().ptr()), offset, length, block.data() + position};
+    requests[i] = {PyBytes_AS_STRING(keep.back().ptr()), offset, length, static_cast<Way>(ways.data()[i]), block.data() + position};
   }
   std::vector<ReadFailure> failures;
   {
@@ -235,7 +236,10 @@ NB_MODULE(_native, module) {
   module.def("probe", &probe, "data"_a);
   module.def("tile_jpeg", &tile, "data"_a);
   module.def("crc32c", &checksum, "data"_a, "value"_a = 0);
-  module.def("read_ranges", &read, "paths"_a, "files"_a, "offsets"_a, "lengths"_a, "block"_a.noconvert(), "positions"_a);
+  module.attr("EXACT") = static_cast<int>(Way::kExact);
+  module.attr("GENEROUS") = static_cast<int>(Way::kGenerous);
+  module.attr("DIRECT") = static_cast<int>(Way::kDirect);
+  module.def("read_ranges", &read, "paths"_a, "files"_a, "offsets"_a, "lengths"_a, "block"_a.noconvert(), "positions"_a, "ways"_a);
 }
 
 }  // namespace penstock

@@ -1,7 +1,12 @@
 """For every test: hypothesis draws the same examples on every run, and the tests that say most come first."""
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Whoever starts the tests in the background may have told them to ignore Ctrl-C, and their children would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FIRST = ("test_smoke.py", "test_architecture.py")
 

@@ -145,11 +145,13 @@ def test_a_shard_that_is_cut_short_fails_only_the_samples_behind_the_cut(packed,
     inside = np.flatnonzero(column.file == 0)
     shard = tmp_path / "p.pen" / "shards" / "000000.tar"
     os.truncate(shard, int(column.offset[inside[-1]]) + 10)
-    block = packed.read(np.arange(12), "image", collect_errors=True)
-    assert list(block.errors) == [inside[-1]]
-    assert isinstance(block.errors[inside[-1]], FormatError)
-    start = block.offsets[0]
-    assert block.data[start : start + block.lengths[0]].tobytes() == packed[0].fields["image"].data
+    reading = packed.plan_reading(np.arange(12), ("image",))
+    block = np.zeros(reading.reads.block_bytes, np.uint8)
+    errors = packed.fill(reading, block)
+    assert list(errors) == [inside[-1]]
+    assert isinstance(errors[inside[-1]], FormatError)
+    start = reading.starts[0, 0]
+    assert block[start : start + reading.lengths[0, 0]].tobytes() == packed[0].fields["image"].data
     with pytest.raises(FormatError, match="penstock verify"):
         packed.read(np.arange(12), "image")
 

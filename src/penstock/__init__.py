@@ -15,7 +15,9 @@ The house, highest floor first. A room uses the floors below it and none of its 
     pack.py       WRITE PATH: ingest → transcode → shard → storage
     verify.py     is a packed dataset what its index says?
     export.py     the files back out
+    planning.py   all about a batch that is known before reading
     selection.py  which fields a batch has
+    reading.py    encoded bytes, batch by batch or window by window
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
     ingest/       foreign data → records

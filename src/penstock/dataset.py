@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
@@ -40,7 +40,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Block", "Dataset", "PackedIndex", "Sample", "open_dataset"]
+    from penstock.storage.ranges import ReadPlan
+
+__all__ = ["Block", "Dataset", "PackedIndex", "Reading", "Sample", "open_dataset"]
+
+_RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
 
 class Index(Protocol):
@@ -174,9 +178,19 @@ class Block:
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    errors: dict[int, PenstockError] = field(
-        default_factory=dict
-    )  # by position among those asked for; their bytes are undefined
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A plan to read some fields of some samples: of which files what, and where in the block it will be."""
+
+    ids: NDArray[np.int64]
+    fields: tuple[str, ...]
+    reads: ReadPlan
+    paths: Sequence[bytes]
+    starts: NDArray[np.int64]  # [fields, samples] in the block
+    lengths: NDArray[np.int64]  # [fields, samples]
 
 
 @final
@@ -277,36 +291,45 @@ class Dataset:
         chosen = self._checked(chosen)
         return Dataset(self._index, chosen if self._rows is None else self._rows[chosen])
 
-    def read(
-        self,
-        ids: NDArray[np.int64] | Sequence[int],
-        field: str,
-        block: NDArray[np.uint8] | None = None,
-        *,
-        collect_errors: bool = False,
-    ) -> Block:
+    def read(self, ids: NDArray[np.int64] | Sequence[int], field: str, block: NDArray[np.uint8] | None = None) -> Block:
         """Read one field of many samples. `block` is reused where it is large enough.
 
         The bytes come as they are stored: their checksums, in `column(field).crc32c`, are for whoever decodes them to
         compare, as the loader does where the bytes are in its cache anyway, and as `dataset[i]` does.
-        A sample that cannot be read raises; with `collect_errors` it is named in the block's `errors` instead.
+        A sample that cannot be read raises.
         """
-        column = self.column(field)
-        ids = self._checked(np.asarray(ids))
-        lengths = column.length[ids]
-        plan = plan_reads(column.file[ids], column.offset[ids], lengths)
-        paths, of_read = self._index.paths(plan.file)
-        if block is None or len(block) < plan.block_bytes:
-            block = np.empty(plan.block_bytes, np.uint8)
-        failed = fill_block(paths, replace(plan, file=of_read), block)
-        errors: dict[int, PenstockError] = {}
-        for read, number, arrived in failed:
-            ends = plan.start + lengths - plan.position[read]
-            for position in np.flatnonzero((plan.read == read) & (ends > arrived)).tolist():
-                errors[position] = self._read_error(int(ids[position]), column, paths[of_read[read]], number)
-        if errors and not collect_errors:
+        reading = self.plan_reading(self._checked(np.asarray(ids)), (field,))
+        if block is None or len(block) < reading.reads.block_bytes:
+            block = np.empty(reading.reads.block_bytes, np.uint8)
+        errors = self.fill(reading, block)
+        if errors:
             raise errors[min(errors)]
-        return Block(block, plan.start, lengths, errors)
+        return Block(block, reading.starts[0], reading.lengths[0])
+
+    def plan_reading(self, ids: NDArray[np.int64], fields: Sequence[str], *, alignment: int = 1) -> Reading:
+        """Plan to read some fields of some samples into one block, see `plan_reads`."""
+        columns = [self.column(field) for field in fields]
+        file, offset, length = (np.concatenate([getattr(one, name)[ids] for one in columns]) for name in _RANGE)
+        reads = plan_reads(file, offset, length, alignment=alignment)
+        paths, of_read = self._index.paths(reads.file)
+        starts, lengths = (array.reshape(len(fields), len(ids)) for array in (reads.start, length))
+        return Reading(ids, tuple(fields), replace(reads, file=of_read), paths, starts, lengths)
+
+    def fill(
+        self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+    ) -> dict[int, PenstockError]:
+        """Carry a plan out, each read in its way, see `fill_block`.
+
+        Gives the errors of samples that could not be read, by position among those asked for.
+        """
+        reads, errors = reading.reads, dict[int, PenstockError]()
+        for read, number, arrived in fill_block(reading.paths, reads, block, ways=ways):
+            ends = reads.start + reading.lengths.reshape(-1) - reads.position[read]
+            for position in np.flatnonzero((reads.read == read) & (ends > arrived)).tolist():
+                field, sample = divmod(position, len(reading.ids))
+                column, path = self.column(reading.fields[field]), reading.paths[reads.file[read]]
+                errors[sample] = self._read_error(int(reading.ids[sample]), column, path, number)
+        return errors
 
     def _read_error(self, number: int, column: Column, path: bytes, error_number: int) -> PenstockError:
         error: PenstockError

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 import numpy as np
 
 from penstock.dataset import Dataset, open_dataset
-from penstock.decode.batch import BatchDecoder, Encoded, Expected
+from penstock.decode.batch import BatchDecoder, Encoded
 from penstock.decode.image import MAX_PIXELS
-from penstock.errors import PenstockError, UsageError
-from penstock.order import Draws, Extent
-from penstock.order.course import Course, Leg, Place, check_states
-from penstock.order.position import Position
+from penstock.errors import UsageError
+from penstock.order import Extent, WindowOrder
+from penstock.order.course import Course, Place, check_states
 from penstock.order.share import Share
 from penstock.order.shuffle import shuffle_of
 from penstock.pipeline import Pipeline, Stage
@@ -33,18 +33,21 @@ from penstock.pipeline.memory import BatchMemory, compacted
 from penstock.pipeline.options import one_of, whole_number
 from penstock.pipeline.ranks import local_ranks, rank_of
 from penstock.pipeline.tally import LoaderStatistics, Tally
+from penstock.planning import Planned, Planner
+from penstock.reading import BatchReader, Bytes, Reader, Wanted, Windows
 from penstock.selection import Selection, chosen
 from penstock.transforms import Plan
 from penstock.transforms.torchvision import Foreign
-from penstock.types import Batch, Geometry, Pair
+from penstock.types import Batch, Pair
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from penstock.order import Shuffle
+    from penstock.order.position import Position
 
 __all__ = ["Delivery", "Loader", "LoaderStatistics", "Tuning", "verify_resume"]
 
@@ -82,38 +85,12 @@ class Delivery:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Planned:
-    """Samples before anything is read: what the index says of them, and where each output lies in its source."""
-
-    tally: Tally
-    epoch: int
-    ids: NDArray[np.int64]
-    expected: dict[str, Expected]  # by field
-    labels: dict[str, Any]
-    geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images
-    padding: int = 0
-
-    def part(self, part: slice, padding: int = 0) -> _Planned:
-        """Give some of the samples: views, no copies."""
-        return _Planned(
-            self.tally,
-            self.epoch,
-            self.ids[part],
-            {name: expected.part(part) for name, expected in self.expected.items()},
-            {name: labels[part] for name, labels in self.labels.items()},
-            None if self.geometry is None else _part(self.geometry, part),
-            padding,
-        )
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class _Read:
-    """A batch of encoded bytes by field, and the errors of samples that could not be read, by position."""
+    """A batch with its encoded bytes."""
 
-    planned: _Planned
-    encoded: dict[str, Encoded]
-    errors: dict[int, PenstockError]
+    planned: Planned
+    bytes: Bytes
+    encoded: dict[str, Encoded]  # by field, in them
 
 
 @final
@@ -184,18 +161,22 @@ class Loader:
         own = max(allowed_cores() // local_ranks(), 1)
         threads = own if threads is None else whole_number(threads, what="threads", least=0)
         self._calls = self._tuning.decoding_calls if threads else 1
+        verify = self._tuning.verify
+        self._planner = Planner(self._selection, self._plan, seed=seed, orients=exif_orientation, verify=verify)
+        order, kinds = self._course.order(0), tuple(self._selection.kinds)
+        self._windows = Windows(self.dataset, kinds, order, share) if isinstance(order, WindowOrder) else None
         self._memory = self._lay_out(memory)
+        self._batch_reader = BatchReader(self.dataset, kinds, self._memory)
         self._decoder = BatchDecoder(threads, max_pixels=self._tuning.max_pixels)
 
     def _read_path(self, start: Position, epochs: int, tally: Tally) -> Generator[Any, None, None]:
         """Everything that happens to a sample, in the order in which it happens."""
         places: deque[Place] = deque()  # of the batches under way
-        planned = self._planned(self._course.legs(start, epochs), places, tally)  # _Planned: ids, where crops lie
+        legs, share, reader = self._course.legs(start, epochs), self._course.share, self._reader()
+        planned = self._planner.batches(legs, share, places, tally)  # Planned: ids, labels, where crops lie
         stages = [
-            Stage("read", self._read, depth=self._memory.depth),  # _Read: their encoded bytes, one block per field
-            Stage(
-                "decode", self._decode, threads=self._calls, depth=self._memory.depth
-            ),  # Pair or Batch: pixels, labels
+            Stage("read", partial(self._read, reader), depth=reader.depth),  # _Read: their encoded bytes
+            Stage("decode", self._decode, threads=self._calls, depth=self._memory.depth),  # Pair or Batch: pixels
         ]
         if self._delivery.finish is not None:
             stages.append(Stage("deliver", self._delivery.finish, depth=1))  # the same as tensors, on a device
@@ -204,7 +185,8 @@ class Loader:
             self._course.advance(places.popleft())
             return batch
 
-        pipeline = Pipeline(planned, stages, deadline_seconds=self._tuning.deadline_seconds)
+        deadline = self._tuning.deadline_seconds
+        pipeline = Pipeline(planned, stages, deadline_seconds=deadline, waited_for=reader.waited_for)
         self._running.add(pipeline)
         tally.begin(pipeline)
         try:
@@ -213,36 +195,21 @@ class Loader:
         finally:
             tally.end(pipeline)
 
-    def _planned(self, legs: Iterable[Leg], places: deque[Place], tally: Tally) -> Iterator[_Planned]:
-        """Order: all that is known before reading, for thousands of samples at a time, handed on batch by batch."""
-        for leg in legs:
-            for slab in self._course.share.slabs(self._course.samples, leg.start):
-                samples = self._plan_samples(leg.order.at(slab.positions), leg.epoch, tally)
-                for part, stop, padding in slab.batches():
-                    planned = samples.part(part, padding)
-                    places.append(Place(Position(leg.epoch, stop), planned.ids[: len(planned.ids) - padding]))
-                    yield planned
-
-    def _read(self, planned: _Planned) -> _Read:
-        """Read: the bytes of each field, into a block that was used before."""
-        encoded: dict[str, Encoded] = {}
-        errors: dict[int, PenstockError] = {}
-        read_bytes = 0
-        for name in self._selection.columns:
-            got = self.dataset.read(planned.ids, name, self._memory.block(name), collect_errors=True)
-            encoded[name] = Encoded(planned.expected[name], got.data, got.offsets, got.lengths)
-            errors |= got.errors
-            read_bytes += int(got.lengths.sum())
-        planned.tally.read(read_bytes)
-        return _Read(planned, encoded, errors)
+    def _read(self, reader: Reader, planned: Planned) -> _Read:
+        """Read: the bytes of each field."""
+        read = reader.read(planned.wanted)
+        planned.tally.read(int(read.lengths.sum()), requests=read.requests, requested_bytes=read.requested_bytes)
+        fields = zip(planned.expected.items(), read.offsets, read.lengths, strict=True)
+        encoded = {name: Encoded(about, read.block, *where) for (name, about), *where in fields}
+        return _Read(planned, read, encoded)
 
     def _decode(self, read: _Read) -> Batch | Pair:
         """Decode: the pixels of each field, the same crop for all; then what else belongs to the batch."""
-        planned, selection, errors, orientations = read.planned, self._selection, dict(read.errors), None
-        ids, geometry, padding = planned.ids, planned.geometry, planned.padding
+        planned, selection, errors, orientations = read.planned, self._selection, dict(read.bytes.errors), None
+        ids, geometry, padding = planned.ids, planned.geometry, planned.wanted.padding
         if geometry is None:
             orientations = self._decoder.orientations(read.encoded[self._selection.leader])
-            geometry = self._geometry(ids, planned.epoch, orientations)
+            geometry = self._planner.geometry(ids, planned.epoch, orientations)
         pixels: dict[str, NDArray[Any]] = {}
         warned = 0
         for name, encoded in read.encoded.items():
@@ -258,7 +225,7 @@ class Loader:
             if decoded.errors:
                 errors |= {at: selection.located(error, int(ids[at]), name) for at, error in decoded.errors.items()}
             warned += decoded.warned
-            self._memory.take_back(encoded.block)
+        read.bytes.release()
         labels = planned.labels
         if errors:
             if not self._skips:
@@ -313,7 +280,8 @@ class Loader:
     def load(self, ids: Sequence[int] | NDArray[np.int64], *, epoch: int = 0) -> Any:
         """Load these samples as one batch, now and in this thread; the same pixels as in an iteration of that epoch."""
         self._check_open()
-        return self._decode(self._read(self._plan_samples(self._selection.numbers(ids), epoch, Tally())))
+        planned = self._planner.samples(Wanted(self._selection.numbers(ids)), epoch, Tally())
+        return self._decode(self._read(self._batch_reader, planned))
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is."""
@@ -391,12 +359,7 @@ class Loader:
     def _lay_out(self, budget: int | None) -> BatchMemory:
         """Fix the shapes and types of a batch, and the memory that batches live in."""
         selection, delivery, values = self._selection, self._delivery, self._plan.values
-        try:
-            height, width = self._size = self._plan.output_size(
-                selection.widths, selection.heights, lambda ids: Draws.of(self._seed, 0, ids)
-            )
-        except UsageError as error:
-            raise selection.named(error, np.arange(len(self.dataset))) from None
+        height, width = self._planner.size
         dtypes = {name: values.mask_dtype if kind == "mask" else values.dtype for name, kind in selection.kinds.items()}
         in_numpy = not delivery.applies_values  # otherwise batches leave decoding as uint8
         self._dtypes = {name: np.dtype(dtype if in_numpy else "uint8") for name, dtype in dtypes.items()}
@@ -408,7 +371,8 @@ class Loader:
                 for name, count in channels.items()
             },
             dtypes=self._dtypes,
-            encoded_bytes={name: selection.batch_bytes(name, self.batch_size) for name in selection.columns},
+            encoded_bytes=0 if self._windows else selection.batch_bytes(self.batch_size),
+            arena_bytes=self._windows.arena_bytes if self._windows else 0,
             calls=self._calls,
             later=None if in_numpy else dtypes if delivery.stays_in_host_memory else {},
             budget=budget,
@@ -416,35 +380,9 @@ class Loader:
             recycles=delivery.recycles,
         )
 
-    # What the stages need.
-
-    def _plan_samples(self, ids: NDArray[np.int64], epoch: int, tally: Tally) -> _Planned:
-        """Look up everything about these samples that is known before reading."""
-        verify = self._tuning.verify
-        expected = {
-            name: Expected.of(column, ids, is_mask=name in self._selection.masks, verify=verify)
-            for name, column in self._selection.columns.items()
-        }
-        labels = self._selection.labels(ids)
-        return _Planned(tally, epoch, ids, expected, labels, None if self._orients else self._geometry(ids, epoch))
-
-    def _geometry(self, ids: NDArray[np.int64], epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
-        widths, heights = self._selection.sizes(ids)
-        if orientations is not None:  # EXIF 5 … 8 are quarter turns
-            turned = orientations >= 5
-            widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
-        try:
-            geometry = self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
-        except UsageError as error:  # an image that is too small for its crop
-            raise self._selection.named(error, ids) from None
-        if orientations is not None and len(ids) and (geometry.height, geometry.width) != self._size:
-            raise UsageError(
-                "the images differ in size when they are turned by their orientations",
-                got=f"{geometry.width}x{geometry.height}",
-                expected=f"{self._size[1]}x{self._size[0]}",
-                hint="end with a transform that fixes the size, such as CenterCrop(224) or RandomResizedCrop(224)",
-            )
-        return geometry
+    def _reader(self) -> Reader:
+        """Make what reads the batches of an iteration."""
+        return self._batch_reader if self._windows is None else self._windows.reader()
 
     def _valued(self, name: str, pixels: NDArray[np.uint8]) -> NDArray[Any]:
         """Apply dtype and normalisation, if any."""
@@ -470,10 +408,6 @@ def verify_resume(loader: _HasCourse, states: Sequence[Mapping[str, Any]]) -> No
     samples delivered since its process began or resumed; the order is computed anew and compared.
     """
     check_states(loader.course, states)
-
-
-def _part(geometry: Geometry, part: slice) -> Geometry:
-    return replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
 
 
 def _extent(dataset: Dataset) -> Extent:

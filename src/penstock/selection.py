@@ -105,10 +105,10 @@ class Selection:
             raise UsageError("no such sample", got=f"{given.min()} to {given.max()}", expected=f"0 to {count - 1}")
         return given.astype(np.int64, copy=False)
 
-    def batch_bytes(self, name: str, batch_size: int) -> int:
+    def batch_bytes(self, batch_size: int) -> int:
         """Expect so many encoded bytes in a batch, with a quarter to spare for batches above the average."""
-        column = self.columns[name]
-        return int(1.25 * batch_size * float(column.length.mean())) + 1 if len(column) else 0
+        sample_bytes = sum(float(column.length.mean()) if len(column) else 0.0 for column in self.columns.values())
+        return int(1.25 * batch_size * sample_bytes) + 1
 
     def located(self, error: PenstockError, number: int, name: str) -> PenstockError:
         """Say in an error which sample and which bytes it is about."""

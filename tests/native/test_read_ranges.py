@@ -23,7 +23,7 @@ def paths(tmp_path_factory):
     return names
 
 
-def read(paths, files, offsets, lengths, *, size=20_000, positions=None):
+def read(paths, files, offsets, lengths, *, size=20_000, positions=None, way=_native.EXACT):
     block = np.full(size, 171, np.uint8)
     if positions is None:
         positions = np.cumsum([0, *lengths])[:-1]
@@ -34,6 +34,7 @@ def read(paths, files, offsets, lengths, *, size=20_000, positions=None):
         np.array(lengths, np.int64),
         block,
         np.array(positions, np.int64),
+        np.full(len(files), way, np.uint8),
     )
     return block, failed
 
@@ -93,6 +94,72 @@ def test_a_folder_cannot_be_read(tmp_path):
 def test_a_range_that_cannot_be_is_refused_before_anything_is_read(paths, files, offsets, lengths, positions):
     with pytest.raises((ValueError, IndexError)):
         read(paths, files, offsets, lengths, positions=positions)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file of 5 MB and a bit: large enough for the ways that large requests are done in."""
+    content = np.random.default_rng(9).integers(0, 256, 5_000_123, dtype=np.uint8)
+    path = tmp_path_factory.mktemp("large") / "file"
+    path.write_bytes(content.tobytes())
+    return os.fsencode(path), content
+
+
+def drop_from_cache(path):
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def aligned(size):
+    whole = np.zeros(size + 4096, np.uint8)
+    start = -whole.ctypes.data % 4096
+    return whole[start : start + size]
+
+
+@pytest.mark.parametrize("way", [_native.EXACT, _native.GENEROUS, _native.DIRECT])
+@pytest.mark.parametrize("is_cached", [True, False])
+@pytest.mark.parametrize(
+    "where",
+    [
+        (0, 4096 * 512, 0),
+        (4096 * 3, 4096 * 700, 4096),
+        (4096 * 700, 4096 * 600, 0),  # beyond the end
+        (1234, 2_000_000, 77),  # nothing is aligned: cannot go past the page cache, and comes all the same
+    ],
+)
+def test_all_ways_bring_the_same_bytes(large, way, is_cached, where):
+    (path, content), (offset, length, position) = large, where
+    if not is_cached:
+        drop_from_cache(path)
+    block = aligned(6_000_000)
+    there = content[offset : offset + length]
+    failed = _native.read_ranges(
+        [path],
+        np.array([0], np.int32),
+        np.array([offset], np.int64),
+        np.array([length], np.int64),
+        block,
+        np.array([position], np.int64),
+        np.array([way], np.uint8),
+    )
+    assert failed == ([] if len(there) == length else [(0, 0, len(there))])
+    np.testing.assert_array_equal(block[position : position + len(there)], there)
+
+
+def test_many_files_are_read_each_into_its_place(tmp_path):
+    count, size = 300, 700
+    contents = np.random.default_rng(2).integers(0, 256, (count, size), dtype=np.uint8)
+    paths = [os.fsencode(tmp_path / f"{number:03d}") for number in range(count)]
+    for path, content in zip(paths, contents, strict=True):
+        Path(os.fsdecode(path)).write_bytes(content.tobytes())
+        drop_from_cache(path)
+    files = np.random.default_rng(3).permutation(count)
+    Path(os.fsdecode(paths[files[200]])).unlink()
+    block, failed = read(paths, files, [0] * count, [size] * count, size=count * size)
+    assert failed == [(200, errno.ENOENT, 0)]
+    found = np.delete(block.reshape(count, size), 200, axis=0)
+    np.testing.assert_array_equal(found, contents[np.delete(files, 200)])
 
 
 def test_no_descriptor_stays_open(paths):

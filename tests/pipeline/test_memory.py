@@ -16,10 +16,9 @@ def memory(*, dtype: str = "uint8", budget: int | None = None, batch_size: int =
         batch_size,
         shapes={"image": (3, 8, 8)},
         dtypes={"image": np.dtype(dtype)},
-        encoded_bytes={"image": 100},
         calls=2,
         budget=budget,
-        **{"later": None, **options},
+        **{"encoded_bytes": 100, "later": None, **options},
     )
 
 
@@ -67,10 +66,23 @@ def test_more_samples_than_a_batch_get_memory_of_their_own():
 
 def test_blocks_come_back():
     stock = memory()
-    block = stock.block("image")
+    block = stock.block(70)
     assert len(block) == 100
     stock.take_back(block)
-    assert stock.block("image") is block
+    assert stock.block(100) is block
+
+
+def test_an_unusual_batch_has_a_larger_block():
+    stock = memory()
+    stock.take_back(stock.block(70))
+    assert len(stock.block(150)) == 150
+
+
+def test_an_arena_counts_once_whatever_the_depth():
+    least = 10_000 + (1 + 2 + 2) * 4 * 3 * 8 * 8
+    assert memory(encoded_bytes=0, arena_bytes=10_000, budget=least).depth == 1
+    with pytest.raises(UsageError, match="windows, which take 10,000 bytes"):
+        memory(encoded_bytes=0, arena_bytes=10_000, budget=least - 1)
 
 
 @pytest.mark.parametrize(

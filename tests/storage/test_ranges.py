@@ -43,6 +43,19 @@ def test_reads_are_sorted_apart_and_merged_only_across_small_gaps(wanted, gap):
         assert longest <= gap
 
 
+@given(ranges, st.integers(0, 40), st.sampled_from([1, 8, 64]))
+def test_aligned_reads_hold_the_same_bytes(wanted, gap, alignment):
+    files = [np.random.default_rng(i).integers(0, 256, 448, dtype=np.uint8) for i in range(3)]
+    file, offset, length = (np.array([part[i] for part in wanted], np.int64) for i in range(3))
+    plan = plan_reads(file.astype(np.int32), offset, length, gap_bytes=gap, alignment=alignment)
+    assert not (np.concatenate((plan.offset, plan.length, plan.position)) % alignment).any()
+    block = np.zeros(plan.block_bytes, np.uint8)
+    for number, begin, size, position in zip(plan.file, plan.offset, plan.length, plan.position, strict=True):
+        block[position : position + size] = files[number][begin : begin + size]
+    for (number, begin, size), start in zip(wanted, plan.start, strict=True):
+        assert (block[start : start + size] == files[number][begin : begin + size]).all()
+
+
 def test_neighbours_become_one_read():
     plan = plan_of([(0, 2000, 500), (0, 0, 1000), (1, 0, 7)], gap=1000)
     assert plan.offset.tolist() == [0, 0]

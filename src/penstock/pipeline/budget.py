@@ -1,10 +1,10 @@
 """The memory budget: one number of bytes from which the depths of the queues follow.
 
 In flight at any moment are, at most: encoded batches that wait in the queue, one being read, one in each decoding
-call; decoded batches that wait, one in each decoding call and with it the pixels that are becoming other values there;
-the one that the consumer works on and the one it is about to let go of. Where a later step makes other batches of them,
-those two are of that kind, as are the one that waits after that step and the one that it is making, out of one decoded
-batch and by way of passing arrays.
+call, or an arena that all of them lie in; decoded batches that wait, one in each decoding call and with it the pixels
+that are becoming other values there; the one that the consumer works on and the one it is about to let go of. Where a
+later step makes other batches of them, those two are of that kind, as are the one that waits after that step and the
+one that it is making, out of one decoded batch and by way of passing arrays.
 
 Depths are the largest, equal for both queues, for which all this fits. More than `MAX_DEPTH` helps nobody: a queue only
 has to bridge the unevenness of its two sides.
@@ -38,15 +38,16 @@ class Later:
 class Load:
     """What a pipeline of reading and decoding carries."""
 
-    encoded_bytes: int  # of a batch, on average
+    encoded_bytes: int  # of a batch, on average; 0 where they lie in an arena
     decoded_bytes: int  # of a batch, all its fields, values applied
     calls: int  # decoding calls at a time
     scratch_bytes: int = 0  # in each decoding call, beside the batch that it makes
     later: Later | None = None  # None: decoding is the last step
+    arena_bytes: int = 0
 
     def bytes_at(self, depth: int) -> int:
         """Memory in flight when both queues have this depth."""
-        encoded = (depth + 1 + self.calls) * self.encoded_bytes
+        encoded = self.arena_bytes + (depth + 1 + self.calls) * self.encoded_bytes
         decoded = (depth + self.calls) * self.decoded_bytes + self.calls * self.scratch_bytes
         if self.later is None:
             return encoded + decoded + WITH_CONSUMER * self.decoded_bytes
@@ -57,10 +58,10 @@ class Load:
 def depth_within(memory_bytes: int, load: Load) -> int:
     """Give the largest depth whose memory fits; an error where not even depth 1 does."""
     if load.bytes_at(1) > memory_bytes:
-        raise UsageError(
-            "the memory budget is too small for these batches",
-            got=f"{memory_bytes:,} bytes",
-            expected=f"at least {load.bytes_at(1):,}",
-            hint="raise `memory`, or make `batch_size` smaller",
-        )
+        what = "the memory budget is too small for these batches"
+        hint = "raise `memory`, or make `batch_size` smaller"
+        if load.arena_bytes:
+            what += f" and windows, which take {load.arena_bytes:,} bytes"
+            hint += ", or the windows: shuffle=WindowShuffle(window_bytes=…)"
+        raise UsageError(what, got=f"{memory_bytes:,} bytes", expected=f"at least {load.bytes_at(1):,}", hint=hint)
     return max(depth for depth in range(1, MAX_DEPTH + 1) if load.bytes_at(depth) <= memory_bytes)

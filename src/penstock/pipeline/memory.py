@@ -1,7 +1,7 @@
 """The memory that batches live in: recycled arrays by field, and how many batches may be in flight.
 
-A batch passes through up to three arrays per field: a block of encoded bytes, uint8 pixels, and values of another type
-where one is asked for. All come from reservoirs or stocks of their own, so that after the first few batches nothing is
+A batch passes through a block of encoded bytes and, for each field, uint8 pixels, and values of another type where one
+is asked for. All come from reservoirs or stocks of their own, so that after the first few batches nothing is
 allocated. How many batches may wait between the stages follows from the budget, see budget.py.
 """
 
@@ -31,9 +31,10 @@ DEFAULT_DEPTH = 2  # granted by default even where it takes more memory than tha
 class BatchMemory:
     """Arrays for batches of `batch_size` samples of some fields, used again once they are dropped.
 
-    `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch of
-    the field takes encoded on average. `later` names the dtypes that a step after decoding gives to batches in host
-    memory: nothing for those that it moves elsewhere; None means that there is no such step. `budget` is in bytes.
+    `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch takes
+    encoded on average, all its fields, or `arena_bytes` what the arena takes that encoded samples lie in. `later` names
+    the dtypes that a step after decoding gives to batches in host memory: nothing for those that it moves elsewhere;
+    None means that there is no such step. `budget` is in bytes.
     `allocate` makes the memory that batches leave in. With `recycles=False` that memory is made anew for each batch:
     for batches that something may still read after they are dropped, see lease.py.
     """
@@ -44,7 +45,8 @@ class BatchMemory:
         *,
         shapes: Mapping[str, tuple[int, ...]],
         dtypes: Mapping[str, np.dtype[Any]],
-        encoded_bytes: Mapping[str, int],
+        encoded_bytes: int,
+        arena_bytes: int = 0,
         calls: int,
         later: Mapping[str, str] | None,
         budget: int | None,
@@ -55,11 +57,12 @@ class BatchMemory:
         sizes = {name: pixels[name] * dtype.itemsize for name, dtype in dtypes.items()}
         scratch = sum(pixels[name] for name, dtype in dtypes.items() if dtype != np.uint8)
         load = Load(
-            sum(encoded_bytes.values()),
+            encoded_bytes,
             sum(sizes.values()),
             calls,
             scratch,
             None if later is None else _later(pixels, later),
+            arena_bytes,
         )
         self._batch_size, self._shapes, self._dtypes, self._encoded_bytes = batch_size, shapes, dtypes, encoded_bytes
         self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)
@@ -69,14 +72,15 @@ class BatchMemory:
         self._results = {name: Reservoir(size, spare=kept, **make) for name, size in sizes.items()}
         # Pixels that are about to become other values are uint8 for a moment, one array per decoding call.
         self._scratch = {name: Reservoir(size, spare=calls) for name, size in pixels.items()}
-        self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=spare * len(shapes))
+        self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=spare)
 
-    def block(self, name: str) -> NDArray[np.uint8]:
-        """Give memory for encoded bytes, used before if there is some; it may be too small for an unusual batch."""
+    def block(self, least_bytes: int) -> NDArray[np.uint8]:
+        """Give memory for encoded bytes, used before if there is some that is large enough."""
         try:
-            return self._blocks.pop()
+            block = self._blocks.pop()
         except IndexError:
-            return np.empty(self._encoded_bytes[name], np.uint8)
+            block = np.empty(max(self._encoded_bytes, least_bytes), np.uint8)
+        return block if len(block) >= least_bytes else np.empty(least_bytes, np.uint8)
 
     def take_back(self, block: NDArray[np.uint8]) -> None:
         """Keep a block that nobody reads any more for a later batch."""

@@ -25,7 +25,7 @@ import os
 import threading
 import time
 import weakref
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 from penstock.errors import StalledError, UsageError
 from penstock.pipeline.queue import Closed, Finished, OrderedQueue
@@ -37,18 +37,33 @@ if TYPE_CHECKING:
 
     from penstock.pipeline.stage import Stage
 
-__all__ = ["Pipeline"]
+__all__ = ["Closable", "Pipeline"]
 
 DEADLINE_SECONDS = 600.0
 LEAVING_SECONDS = 1.0
 
 
+class Closable(Protocol):
+    """Something that threads wait for, until it is closed: then their waits raise `Closed`."""
+
+    def close(self) -> None:
+        """End all waits."""
+
+
 @final
 class Pipeline:
-    """Stages between a source and a consumer; an iterator over the last stage's items."""
+    """Stages between a source and a consumer; an iterator over the last stage's items.
+
+    Its end also closes what its stages wait for beside their queues: `waited_for`.
+    """
 
     def __init__(
-        self, source: Iterable[Any], stages: Sequence[Stage], *, deadline_seconds: float = DEADLINE_SECONDS
+        self,
+        source: Iterable[Any],
+        stages: Sequence[Stage],
+        *,
+        deadline_seconds: float = DEADLINE_SECONDS,
+        waited_for: Sequence[Closable] = (),
     ) -> None:
         if not stages:
             raise UsageError("a pipeline has at least one stage")
@@ -63,7 +78,8 @@ class Pipeline:
             self._workers += [Worker(stage, given, queue, number) for number in range(stage.threads)]
             given = queue
         patience = min(LEAVING_SECONDS, deadline_seconds)
-        self._end = weakref.finalize(self, _end, self._pid, self._queues, self._workers, patience)
+        self._closed_at_end = (*self._queues, *waited_for)
+        self._end = weakref.finalize(self, _end, self._pid, self._closed_at_end, self._workers, patience)
         for worker in self._workers:
             worker.start()
 
@@ -87,8 +103,8 @@ class Pipeline:
         except TimeoutError:
             states = self.states()
             self._end.detach()  # whoever leaves on this error has waited for the thread that hangs
-            for queue in self._queues:
-                queue.close()
+            for waited_for in self._closed_at_end:
+                waited_for.close()
             raise StalledError(
                 f"the consumer waited {self._deadline_seconds:g} s for stage {self._stages[-1].name}",
                 got="\n".join(["nothing, while", *(f"  {state}" for state in states)]),
@@ -159,12 +175,12 @@ class Pipeline:
         return found
 
 
-def _end(pid: int, queues: list[OrderedQueue], workers: list[Worker], patience_seconds: float) -> None:
+def _end(pid: int, waited_for: Sequence[Closable], workers: list[Worker], patience_seconds: float) -> None:
     """Stop and wait a moment; run once per pipeline: by close, by the collector, or at exit."""
     if os.getpid() != pid:
         return  # a forked child: no threads here, and the locks may be held by threads that do not exist
-    for queue in queues:
-        queue.close()
+    for one in waited_for:
+        one.close()
     _join(workers, patience_seconds)
 
 

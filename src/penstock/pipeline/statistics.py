@@ -34,8 +34,9 @@ class StageStatistics:
     """Time spent waiting for the stage before. High: the stages before are too slow. Low: there was always work."""
 
     blocked_seconds: float
-    """Time spent waiting for room in the queue after. High: what comes after is slower, which is as it should be where
-    that is the training step. Low: whatever was finished was taken at once."""
+    """Time spent waiting for room in the queue after, or for memory that what comes after still uses. High: what comes
+    after is slower, which is as it should be where that is the training step. Low: whatever was finished was taken at
+    once."""
 
     occupancy: float
     """Share of the queue after the stage that was full, on average, when something was taken from it. Near 1: whoever

@@ -38,7 +38,15 @@ class LoaderStatistics:
     """Samples that gave pixels although the decoder warned about their data. Many: look at their source."""
 
     read_bytes: int
-    """Encoded bytes read."""
+    """Encoded bytes of the samples read."""
+
+    requested_bytes: int
+    """Bytes asked of the medium. Well above read_bytes: much lies between the samples that nobody wants, or windows
+    were read ahead of what was delivered. Near it: nothing is read in vain."""
+
+    requests: int
+    """Requests made for them. Many, of few bytes each: right for media that answer at once; on those that seek, or are
+    far away, shuffle="window" makes them few and large."""
 
     wait_seconds: float
     """Time the consumer waited for batches. Near the whole time: loading sets the pace. Near 0: training does."""
@@ -57,14 +65,16 @@ class Tally:
         self._skipped: Counter[str] = Counter()
         self._errors: list[tuple[int, PenstockError]] = []  # by sample
         self._warned = 0
-        self._read_bytes = 0
+        self._read_bytes = self._requested_bytes = self._requests = 0
         self._pipeline: weakref.ref[Pipeline] | None = None
         self._end: tuple[float, tuple[StageStatistics, ...]] = (0.0, ())
 
-    def read(self, size_bytes: int) -> None:
-        """Count bytes that were read."""
+    def read(self, size_bytes: int, *, requests: int, requested_bytes: int) -> None:
+        """Count bytes that were read, and what was asked for to get them."""
         with self._lock:
             self._read_bytes += size_bytes
+            self._requests += requests
+            self._requested_bytes += requested_bytes
 
     def made(self, samples: int, *, warned: int, errors: Mapping[int, PenstockError]) -> None:
         """Count a batch: its samples, and by number the errors of those that it lacks."""
@@ -96,6 +106,8 @@ class Tally:
                 errors=tuple(error for _, error in errors),
                 warned=self._warned,
                 read_bytes=self._read_bytes,
+                requested_bytes=self._requested_bytes,
+                requests=self._requests,
                 wait_seconds=wait_seconds,
                 stages=stages,
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
@@ -11,10 +12,13 @@ from penstock.pipeline.queue import Closed, Finished, OrderedQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from penstock.pipeline.stage import Stage
 
-__all__ = ["Failure", "Source", "Worker"]
+__all__ = ["Failure", "Source", "Worker", "blocked"]
+
+_this = threading.local()  # the worker whose thread this is
 
 
 @final
@@ -63,13 +67,14 @@ class Worker(threading.Thread):
         self.items = 0
         self.busy_seconds = 0.0
         self.starved_seconds = 0.0
-        self.blocked_seconds = 0.0
+        self.blocked_seconds = 0.0  # waiting for room after it, or in the middle of its work for memory
         self._given = given
         self._done = done
         self._doing = ("has not begun", time.monotonic())
 
     def run(self) -> None:
         """Work until the end."""
+        _this.worker = self
         try:
             while True:
                 self._take_one()
@@ -86,6 +91,7 @@ class Worker(threading.Thread):
         number, item = self._given.get()
         got = time.monotonic()
         self.starved_seconds += got - began
+        blocked_before = self.blocked_seconds
         if not isinstance(item, Failure):
             self._doing = (f"works on item {number}", got)
             try:
@@ -93,7 +99,7 @@ class Worker(threading.Thread):
             except BaseException as error:  # noqa: BLE001  whatever it is, the consumer shall have it
                 item = Failure(error)
         worked = time.monotonic()
-        self.busy_seconds += worked - got
+        self.busy_seconds += worked - got - (self.blocked_seconds - blocked_before)
         self._doing = ("waits for room after it", worked)
         try:
             self._done.put(number, item)
@@ -106,3 +112,20 @@ class Worker(threading.Thread):
         """Say what the thread is doing, and for how long."""
         what, since = self._doing
         return f"{self.name} {what} for {time.monotonic() - since:.1f} s"
+
+    @contextmanager
+    def blocked(self, what: str) -> Iterator[None]:
+        """Count the time inside, which is part of the stage's work, as waiting."""
+        doing, began = self._doing, time.monotonic()
+        self._doing = (what, began)
+        try:
+            yield
+        finally:
+            self.blocked_seconds += time.monotonic() - began
+            self._doing = doing
+
+
+def blocked(what: str) -> AbstractContextManager[None]:
+    """Count the time inside as waiting of this thread's worker, if it is one's."""
+    worker: Worker | None = getattr(_this, "worker", None)
+    return nullcontext() if worker is None else worker.blocked(what)

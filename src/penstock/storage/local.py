@@ -11,18 +11,31 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from penstock import _native
 from penstock.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from penstock.storage.ranges import ReadPlan
 
-__all__ = ["fill_block", "read_file", "read_start", "storage_error", "sync_folder", "write_atomically"]
+__all__ = [
+    "DIRECT",
+    "EXACT",
+    "GENEROUS",
+    "fill_block",
+    "read_file",
+    "read_start",
+    "storage_error",
+    "sync_folder",
+    "write_atomically",
+]
+
+EXACT, GENEROUS, DIRECT = _native.EXACT, _native.GENEROUS, _native.DIRECT  # ways to read, see `fill_block`
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: make room and run the same command again, it goes on where it stopped",
@@ -46,12 +59,18 @@ def storage_error(error: OSError, file: str | None = None) -> StorageError:
     return found
 
 
-def fill_block(paths: Sequence[bytes], plan: ReadPlan, block: NDArray[np.uint8]) -> list[tuple[int, int, int]]:
+def fill_block(
+    paths: Sequence[bytes], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+) -> list[tuple[int, int, int]]:
     """Carry out a plan whose files are positions in `paths`.
 
+    `ways` says for each read how bytes come that the page cache does not have: through it (EXACT, also the default),
+    through it with some bytes around (GENEROUS: in large requests, for data that the cache has room for), or past it
+    (DIRECT: for data that it has no room for; such reads must be aligned to 4096).
     Gives (read, errno, bytes read) of the reads that failed; errno 0: the file ended early.
     """
-    return _native.read_ranges(paths, plan.file, plan.offset, plan.length, block, plan.position)
+    ways = np.full(len(plan), EXACT, np.uint8) if ways is None else ways
+    return _native.read_ranges(paths, plan.file, plan.offset, plan.length, block, plan.position, ways)
 
 
 def read_file(path: str | bytes) -> bytes:

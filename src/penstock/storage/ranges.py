@@ -39,16 +39,25 @@ class ReadPlan:
 
 
 def plan_reads(
-    file: NDArray[np.int32], offset: NDArray[np.int64], length: NDArray[np.int64], *, gap_bytes: int = GAP_BYTES
+    file: NDArray[np.int32],
+    offset: NDArray[np.int64],
+    length: NDArray[np.int64],
+    *,
+    gap_bytes: int = GAP_BYTES,
+    alignment: int = 1,
 ) -> ReadPlan:
-    """Merge ranges of one file that overlap, touch, or lie at most `gap_bytes` apart. Any order, repeats allowed."""
+    """Merge ranges of one file that overlap, touch, or lie at most `gap_bytes` apart. Any order, repeats allowed.
+
+    Reads begin and end at multiples of `alignment`, in the file (perhaps beyond its end) and in the block.
+    """
     count = len(offset)
     if count == 0:
         none = np.empty(0, np.int64)
         return ReadPlan(np.empty(0, np.int32), none, none, none, none, none, 0)
     by_place = np.lexsort((offset, file))
-    file, begin = file[by_place], offset[by_place]
-    end = begin + length[by_place]
+    file, wanted = file[by_place], offset[by_place]
+    begin = wanted // alignment * alignment
+    end = -(-(wanted + length[by_place]) // alignment) * alignment
     # A new read begins where the file changes or where nothing before reaches near enough. Within one file the
     # furthest end so far is a running maximum; files are kept apart by lifting each above everything before it.
     lift = np.cumsum(np.concatenate(([0], np.where(file[1:] != file[:-1], end.max() + gap_bytes + 1, 0))))
@@ -61,6 +70,6 @@ def plan_reads(
     position = np.cumsum(read_length) - read_length
     of_read = np.cumsum(opens) - 1
     start, read = np.empty(count, np.int64), np.empty(count, np.int64)
-    start[by_place] = position[of_read] + begin - read_offset[of_read]
+    start[by_place] = position[of_read] + wanted - read_offset[of_read]
     read[by_place] = of_read
     return ReadPlan(file[first], read_offset, read_length, position, start, read, int(read_length.sum()))

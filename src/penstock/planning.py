@@ -1,0 +1,121 @@
+"""Planning: everything about a batch's samples that is known before a byte of them is read.
+
+For thousands of samples at a time, because array operations cost the same for eight: which samples come at these
+positions, what the index says of them, their labels, and where each output lies in its source. Batches are views of
+that. Only where EXIF orientations are applied must the geometry wait: they are read with the images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from penstock.decode.batch import Expected
+from penstock.errors import UsageError
+from penstock.order import Draws
+from penstock.order.course import Place
+from penstock.order.position import Position
+from penstock.reading import Wanted
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from penstock.order.course import Leg
+    from penstock.order.share import Share
+    from penstock.pipeline.tally import Tally
+    from penstock.selection import Selection
+    from penstock.transforms import Plan
+    from penstock.types import Geometry
+
+__all__ = ["Planned", "Planner"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A batch before anything is read: what the index says of its samples, and where outputs lie in their sources."""
+
+    tally: Tally
+    epoch: int
+    wanted: Wanted
+    expected: dict[str, Expected]  # by field
+    labels: dict[str, Any]
+    geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The samples' numbers."""
+        return self.wanted.ids
+
+    def part(self, part: slice, padding: int) -> Planned:
+        """Give some of the samples: views, no copies."""
+        return Planned(
+            self.tally,
+            self.epoch,
+            self.wanted.part(part, padding),
+            {name: expected.part(part) for name, expected in self.expected.items()},
+            {name: labels[part] for name, labels in self.labels.items()},
+            None if self.geometry is None else _part(self.geometry, part),
+        )
+
+
+@final
+class Planner:
+    """Plans batches of some fields under some transforms."""
+
+    def __init__(self, selection: Selection, plan: Plan, *, seed: int, orients: bool, verify: bool) -> None:
+        self._selection, self._plan, self._seed = selection, plan, seed
+        self._orients, self._verify = orients, verify
+        try:
+            self.size = plan.output_size(selection.widths, selection.heights, lambda ids: Draws.of(seed, 0, ids))
+        except UsageError as error:
+            raise selection.named(error, np.arange(len(selection.dataset))) from None
+
+    def batches(self, legs: Iterable[Leg], share: Share, places: deque[Place], tally: Tally) -> Iterator[Planned]:
+        """Yield a rank's batches of some epochs, and note the place of each."""
+        for leg in legs:
+            for slab in share.slabs(len(leg.order), leg.start):
+                ids = leg.order.at(slab.positions)
+                samples = self.samples(Wanted(ids, 0, leg, slab.positions), leg.epoch, tally)
+                for part, stop, padding in slab.batches():
+                    planned = samples.part(part, padding)
+                    places.append(Place(Position(leg.epoch, stop), planned.ids[: len(planned.ids) - padding]))
+                    yield planned
+
+    def samples(self, wanted: Wanted, epoch: int, tally: Tally) -> Planned:
+        """Look up everything about these samples that is known before reading."""
+        ids, masks = wanted.ids, self._selection.masks
+        expected = {
+            name: Expected.of(column, ids, is_mask=name in masks, verify=self._verify)
+            for name, column in self._selection.columns.items()
+        }
+        geometry = None if self._orients else self.geometry(ids, epoch)
+        return Planned(tally, epoch, wanted, expected, self._selection.labels(ids), geometry)
+
+    def geometry(self, ids: NDArray[np.int64], epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
+        """Draw the crops of these samples, turned by their orientations if those are given."""
+        widths, heights = self._selection.sizes(ids)
+        if orientations is not None:  # EXIF 5 … 8 are quarter turns
+            turned = orientations >= 5
+            widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
+        try:
+            geometry = self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
+        except UsageError as error:  # an image that is too small for its crop
+            raise self._selection.named(error, ids) from None
+        if orientations is not None and len(ids) and (geometry.height, geometry.width) != self.size:
+            raise UsageError(
+                "the images differ in size when they are turned by their orientations",
+                got=f"{geometry.width}x{geometry.height}",
+                expected=f"{self.size[1]}x{self.size[0]}",
+                hint="end with a transform that fixes the size, such as CenterCrop(224) or RandomResizedCrop(224)",
+            )
+        return geometry
+
+
+def _part(geometry: Geometry, part: slice) -> Geometry:
+    return replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
