@@ -1,9 +1,13 @@
 #include "read.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
+#include <mutex>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 #ifdef __linux__
@@ -11,13 +15,15 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #endif
 
 namespace penstock {
 
 namespace {
 
-constexpr int64_t kLarge = 1 << 20;   // from here on a request is worth looking up in the page cache
+constexpr int64_t kLarge = 1 << 20;   // from here on a request is worth a way and a thread of its own
+constexpr size_t kAtOnce = 4;         // large requests under way: while one is copied or begun, the disk has others
 constexpr size_t kUnderWay = 16;      // small requests announced ahead: enough to keep a disk's queue filled
 constexpr size_t kFilesAtOnce = 128;  // open at a time; well below any limit on open files
 
@@ -53,17 +59,27 @@ bool is_cached(int file, int64_t offset, int64_t length) {
   return static_cast<int64_t>(found.cached) >= (offset + length + page - 1) / page - offset / page;
 }
 
-// Brings a range into the page cache in pages of 2 MiB. An ordinary read takes the smallest pages until it has been
-// sequential for long, and no request to the device can have more than 256 of them.
-void bring(int file, int64_t offset, int64_t length) {
+// Brings a range into the page cache in pages of 2 MiB and copies it from there; false where that did not work out. An
+// ordinary read takes the smallest pages until it has been sequential for long, and no request to the device can have
+// more than 256 of them; and where it meets pages of 2 MiB it takes them for a sign to read megabytes ahead.
+bool read_generously(int file, const ReadRequest& request, int64_t& got) {
   constexpr int kPopulateRead = 22;
-  const int64_t page = sysconf(_SC_PAGESIZE), begin = offset / page * page;
-  const size_t size = static_cast<size_t>(offset + length - begin);
+  struct stat about;
+  if (fstat(file, &about) != 0) return false;
+  const int64_t page = sysconf(_SC_PAGESIZE), begin = request.offset / page * page;
+  const int64_t length = std::min<int64_t>(request.length, about.st_size - request.offset);
+  if (length <= 0) return false;
+  const size_t size = static_cast<size_t>(request.offset + length - begin);
   void* view = mmap(nullptr, size, PROT_READ, MAP_SHARED, file, begin);
-  if (view == MAP_FAILED) return;
-  // The view is never looked at, so a file that is cut short meanwhile costs nothing but this call's success.
-  if (madvise(view, size, MADV_HUGEPAGE) == 0 && madvise(view, size, MADV_RANDOM) == 0) (void)madvise(view, size, kPopulateRead);
+  if (view == MAP_FAILED) return false;
+  // A file that is cut short meanwhile must not end this process, as looking into the view would: the kernel looks.
+  const iovec to{request.into, static_cast<size_t>(length)};
+  const iovec from{static_cast<char*>(view) + (request.offset - begin), static_cast<size_t>(length)};
+  const bool is_read = madvise(view, size, MADV_HUGEPAGE) == 0 && madvise(view, size, MADV_RANDOM) == 0 &&
+                       madvise(view, size, kPopulateRead) == 0 && process_vm_readv(getpid(), &to, 1, &from, 1, 0) == length;
   munmap(view, size);
+  if (is_read) got = length;
+  return is_read;
 }
 
 void announce(int file, int64_t offset, int64_t length) { (void)posix_fadvise(file, offset, length, POSIX_FADV_WILLNEED); }
@@ -83,18 +99,11 @@ uint64_t place_on_device(int file, int64_t offset) {
 #else
 
 bool is_cached(int, int64_t, int64_t) { return false; }
-void bring(int, int64_t, int64_t) {}
+bool read_generously(int, const ReadRequest&, int64_t&) { return false; }
 void announce(int, int64_t, int64_t) {}
 uint64_t place_on_device(int, int64_t) { return 0; }
 
 #endif
-
-// A file and the requests that are about it.
-struct Run {
-  size_t first, last;
-  int file = -1, error = 0;
-  uint64_t place = 0;
-};
 
 int read_direct(const char* path, const ReadRequest& request, int64_t& got) {
 #ifdef O_DIRECT
@@ -111,15 +120,70 @@ int read_direct(const char* path, const ReadRequest& request, int64_t& got) {
 }
 
 int read_one(int file, const ReadRequest& request, int64_t& got) {
-  const Way way = request.way;
-  if (way != Way::kExact && request.length >= kLarge && !is_cached(file, request.offset, request.length)) {
-    // A request that is not possible in this way is done in the ordinary one, which also finds out what is wrong.
-    if (way == Way::kDirect && read_direct(request.path, request, got) == 0) return 0;
-    if (way == Way::kGenerous) bring(file, request.offset, request.length);
+  // What is not possible in its way is done in the ordinary one, which also finds out what is wrong.
+  if (request.way == Way::kGenerous && request.length >= kLarge && read_generously(file, request, got)) return 0;
+  if (request.way == Way::kDirect && request.length >= kLarge && !is_cached(file, request.offset, request.length)) {
+    if (read_direct(request.path, request, got) == 0) return 0;
     got = 0;
   }
   return read_whole(file, request, got);
 }
+
+// A file, the requests that are about it, and where on the device it begins.
+struct Run {
+  size_t first, last;
+  int file = -1, error = 0;
+  uint64_t place = 0;
+};
+
+struct Task {
+  const Run* run;
+  size_t number;  // of the request
+};
+
+// Carries out the requests about some open files; what fails is noted.
+class Work {
+ public:
+  Work(const std::vector<ReadRequest>& requests, std::vector<ReadFailure>& failures) : requests_(requests), failures_(failures) {}
+
+  void add(const Run& run) {
+    for (size_t number = run.first; number < run.last; ++number)
+      (requests_[number].length < kLarge ? small_ : large_).push_back({&run, number});
+  }
+
+  void carry_out() {
+    for (size_t i = 0, announced = 0; i < small_.size(); ++i) {
+      for (; small_.size() > 1 && announced < std::min(i + kUnderWay, small_.size()); ++announced) {
+        const ReadRequest& next = requests_[small_[announced].number];
+        if (small_[announced].run->file >= 0) announce(small_[announced].run->file, next.offset, next.length);
+      }
+      read(small_[i]);
+    }
+    std::atomic<size_t> next{0};
+    const auto some = [&] {
+      for (size_t i; (i = next.fetch_add(1)) < large_.size();) read(large_[i]);
+    };
+    std::vector<std::thread> helpers;
+    for (size_t i = 1; i < std::min(kAtOnce, large_.size()); ++i) helpers.emplace_back(some);
+    some();
+    for (auto& helper : helpers) helper.join();
+  }
+
+ private:
+  void read(const Task& task) {
+    int64_t got = 0;
+    const ReadRequest& request = requests_[task.number];
+    const int error = task.run->file < 0 ? task.run->error : read_one(task.run->file, request, got);
+    if (!error && got == request.length) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failures_.push_back({task.number, error, got});
+  }
+
+  const std::vector<ReadRequest>& requests_;
+  std::vector<ReadFailure>& failures_;
+  std::mutex mutex_;
+  std::vector<Task> small_, large_;
+};
 
 }  // namespace
 
@@ -139,19 +203,9 @@ std::vector<ReadFailure> read_ranges(const std::vector<ReadRequest>& requests) {
       if (end - begin > 1 && run.file >= 0) run.place = place_on_device(run.file, requests[run.first].offset);
     }
     std::stable_sort(runs.begin() + begin, runs.begin() + end, [](const Run& a, const Run& b) { return a.place < b.place; });
-    std::vector<std::pair<const Run*, size_t>> order;
-    for (size_t i = begin; i < end; ++i)
-      for (size_t request = runs[i].first; request < runs[i].last; ++request) order.emplace_back(&runs[i], request);
-    for (size_t i = 0, announced = 0; i < order.size(); ++i) {
-      for (; order.size() > 1 && announced < std::min(i + kUnderWay, order.size()); ++announced) {
-        const ReadRequest& next = requests[order[announced].second];
-        if (order[announced].first->file >= 0 && next.length < kLarge) announce(order[announced].first->file, next.offset, next.length);
-      }
-      const auto [run, number] = order[i];
-      int64_t got = 0;
-      const int error = run->file < 0 ? run->error : read_one(run->file, requests[number], got);
-      if (error || got < requests[number].length) failures.push_back({number, error, got});
-    }
+    Work work(requests, failures);
+    for (size_t i = begin; i < end; ++i) work.add(runs[i]);
+    work.carry_out();
     for (size_t i = begin; i < end; ++i)
       if (runs[i].file >= 0) close(runs[i].file);
   }
