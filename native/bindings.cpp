@@ -236,6 +236,7 @@ NB_MODULE(_native, module) {
   module.def("probe", &probe, "data"_a);
   module.def("tile_jpeg", &tile, "data"_a);
   module.def("crc32c", &checksum, "data"_a, "value"_a = 0);
+  module.attr("ORDINARY") = static_cast<int>(Way::kOrdinary);
   module.attr("EXACT") = static_cast<int>(Way::kExact);
   module.attr("GENEROUS") = static_cast<int>(Way::kGenerous);
   module.attr("DIRECT") = static_cast<int>(Way::kDirect);

@@ -82,6 +82,9 @@ bool read_generously(int file, const ReadRequest& request, int64_t& got) {
   return is_read;
 }
 
+// Tells the kernel to read what it is asked for and nothing else.
+void expect_jumps(int file) { (void)posix_fadvise(file, 0, 0, POSIX_FADV_RANDOM); }
+
 void announce(int file, int64_t offset, int64_t length) { (void)posix_fadvise(file, offset, length, POSIX_FADV_WILLNEED); }
 
 // Where the byte at `offset` lies on the device; 0 where the file system does not say.
@@ -100,6 +103,7 @@ uint64_t place_on_device(int file, int64_t offset) {
 
 bool is_cached(int, int64_t, int64_t) { return false; }
 bool read_generously(int, const ReadRequest&, int64_t&) { return false; }
+void expect_jumps(int) {}
 void announce(int, int64_t, int64_t) {}
 uint64_t place_on_device(int, int64_t) { return 0; }
 
@@ -120,11 +124,14 @@ int read_direct(const char* path, const ReadRequest& request, int64_t& got) {
 }
 
 int read_one(int file, const ReadRequest& request, int64_t& got) {
-  // What is not possible in its way is done in the ordinary one, which also finds out what is wrong.
-  if (request.way == Way::kGenerous && request.length >= kLarge && read_generously(file, request, got)) return 0;
-  if (request.way == Way::kDirect && request.length >= kLarge && !is_cached(file, request.offset, request.length)) {
-    if (read_direct(request.path, request, got) == 0) return 0;
-    got = 0;
+  if (request.way != Way::kOrdinary && request.length >= kLarge) {
+    // What is not possible in its way is done in the one before it, which also finds out what is wrong.
+    if (request.way == Way::kGenerous && read_generously(file, request, got)) return 0;
+    if (request.way == Way::kDirect && !is_cached(file, request.offset, request.length)) {
+      if (read_direct(request.path, request, got) == 0) return 0;
+      got = 0;
+    }
+    expect_jumps(file);
   }
   return read_whole(file, request, got);
 }

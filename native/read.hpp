@@ -1,15 +1,18 @@
 // Reads byte ranges of files into the caller's memory, each from where it comes fastest.
 //
-// What the page cache has is copied from there. For the rest there are three ways:
+// What the page cache has is copied from there. For the rest there are four ways:
 //
-//   exact      just these bytes, through the page cache. Many small ranges are announced to the kernel ahead, so that
+//   ordinary   through the page cache, and the kernel may read ahead. Many small ranges are announced to it, so that
 //              several are under way; many files are read in the order in which they lie on the disk, where the file
 //              system tells it, since a disk that seeks does so the shorter the less it has to go back and forth.
+//   exact      through the page cache, and nothing but these bytes: for data of which somebody else wants the rest.
 //   generous   through the page cache in its largest pages, which means a few large requests to the device, and up to
-//              2 MiB more than asked for at both ends: for data that will be wanted in whole and fits into memory.
-//   direct     past the page cache (O_DIRECT), for data that does not fit into memory: nothing that others could use
-//              is thrown out for bytes that will not be asked for again before they are thrown out themselves. Ranges
-//              must be aligned to kAlignment in the file and in memory; where the file system cannot do it: exact.
+//              2 MiB more than asked for at both ends: for data that will be wanted in whole.
+//   direct     past the page cache (O_DIRECT), for data that it has no room for: nothing that others could use is
+//              thrown out for bytes that would be thrown out themselves before anybody asks for them again. Ranges must
+//              be aligned to kAlignment in the file and in memory; where the file system cannot do it: exact.
+//
+// The last three are for large ranges, several of which are under way at a time; small ones are read as ordinary ones.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +21,7 @@
 
 namespace penstock {
 
-enum class Way : uint8_t { kExact = 0, kGenerous = 1, kDirect = 2 };
+enum class Way : uint8_t { kOrdinary = 0, kExact = 1, kGenerous = 2, kDirect = 3 };
 
 constexpr int64_t kAlignment = 4096;
 

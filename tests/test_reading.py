@@ -68,7 +68,6 @@ shuffles = st.builds(
     lanes=st.just(4),
     window_bytes=st.integers(1, 100_000),
     block_bytes=st.integers(1, 30_000),
-    alternates=st.booleans(),
 )
 
 
@@ -147,8 +146,8 @@ def test_iterations_one_after_another_have_the_same_memory():
     dataset = penstock.open(packed())
     order = WindowOrder(COUNT, key=1, lanes=4, window=3, block=2)
     windows = Windows(dataset, dataset.fields, order, Share(5))
-    first = windows.reader()
+    first = windows.reader(0)
     address = first.waited_for[0].memory.ctypes.data
     assert first.waited_for[0].slots == slots_needed(4, 3, 5) + AHEAD
     del first
-    assert windows.reader().waited_for[0].memory.ctypes.data == address
+    assert windows.reader(0).waited_for[0].memory.ctypes.data == address

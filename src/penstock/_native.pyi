@@ -49,6 +49,7 @@ class Pool:
         scaling: bool = True,  # decode at 1/2, 1/4, 1/8 where that cannot be seen
     ) -> list[tuple[int, int, str]]: ...  # (position, status, message)
 
+ORDINARY: int
 EXACT: int
 GENEROUS: int
 DIRECT: int
@@ -72,6 +73,6 @@ def read_ranges(
     lengths: NDArray[np.int64],
     block: NDArray[np.uint8],
     positions: NDArray[np.int64],  # per range: where in the block it goes
-    ways: NDArray[np.uint8],  # per range: EXACT, GENEROUS or DIRECT, see native/read.hpp
+    ways: NDArray[np.uint8],  # per range: ORDINARY, EXACT, GENEROUS or DIRECT, see native/read.hpp
 ) -> list[tuple[int, int, int]]:  # (range, errno, bytes read) of those that failed; errno 0: the file ended early
     ...

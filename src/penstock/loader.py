@@ -382,7 +382,7 @@ class Loader:
 
     def _reader(self) -> Reader:
         """Make what reads the batches of an iteration."""
-        return self._batch_reader if self._windows is None else self._windows.reader()
+        return self._batch_reader if self._windows is None else self._windows.reader(self._memory.size_bytes)
 
     def _valued(self, name: str, pixels: NDArray[np.uint8]) -> NDArray[Any]:
         """Apply dtype and normalisation, if any."""

@@ -26,8 +26,10 @@ import numpy as np
 from penstock.order.window import WindowOrder
 from penstock.pipeline.arena import Arena, arena_memory
 from penstock.pipeline.lease import Reservoir
+from penstock.pipeline.ranks import local_ranks
+from penstock.storage.local import EXACT, GENEROUS
 from penstock.storage.ranges import GAP_BYTES
-from penstock.storage.room import room_bytes, ways_within
+from penstock.storage.room import Kept, room_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -125,9 +127,9 @@ class _Lot:
 class WindowReader:
     """Reads windows whole, as far ahead as the arena has slots."""
 
-    def __init__(self, windows: Windows, arena: Arena, ways: NDArray[np.uint8] | None) -> None:
+    def __init__(self, windows: Windows, arena: Arena, kept: Kept | None) -> None:
         self._dataset, self._fields, self._arena = windows.dataset, windows.fields, arena
-        self._ways = ways  # of each file; None: all are read as they are asked for
+        self._kept = kept  # None: the files are many and small
         self.depth, self.waited_for = windows.depth, (arena,)
         self._lots: dict[tuple[int, int], _Lot] = {}  # by epoch and window
         self._offsets, self._lengths = np.empty((2, len(self._fields), arena.slots, windows.window), np.int64)
@@ -185,9 +187,9 @@ class WindowReader:
 
     def _opened(self, row: int, ids: NDArray[np.int64], *, to_come: int) -> tuple[Reading, _Lot]:
         """Read samples of a window into a slot."""
-        reading = self._dataset.plan_reading(ids, self._fields, alignment=1 if self._ways is None else ALIGNMENT)
+        reading = self._dataset.plan_reading(ids, self._fields, alignment=1 if self._kept is None else ALIGNMENT)
         slot = self._arena.take()
-        ways = None if self._ways is None else self._ways[reading.reads.file]
+        ways = None if self._kept is None else self._kept.ways(reading.reads)
         errors = self._dataset.fill(reading, self._arena.slot(slot), ways=ways)
         self._offsets[:, slot, : len(ids)] = reading.starts + slot * self._arena.slot_bytes
         self._lengths[:, slot, : len(ids)] = reading.lengths
@@ -224,14 +226,16 @@ class Windows:
         self._slot_bytes = slot_bytes(dataset, self.fields, window=self.window, block=order.block_samples)
         self.arena_bytes = slots * self._slot_bytes
         self._arenas = Reservoir(self.arena_bytes, spare=1, allocate=arena_memory)
+        self._way = GENEROUS if local_ranks() == share.world_size else EXACT  # others may read the rest elsewhere
+        self._kept: Kept | None = None
 
-    def reader(self) -> WindowReader:
-        """Make a reader for one iteration. The next one has the same memory."""
+    def reader(self, memory_bytes: int) -> WindowReader:
+        """Make a reader for one iteration of a loader that takes so much memory. The next one has the same arena."""
         arena, packed = Arena(self._arenas.array((self.arena_bytes,)), self._slot_bytes), self.dataset.packed
-        if packed is None:
-            return WindowReader(self, arena, None)
-        sizes = np.array([shard.bytes for shard in packed.manifest.shards], np.int64)
-        return WindowReader(self, arena, ways_within(sizes, room_bytes()))
+        if self._kept is None and packed is not None:
+            sizes = np.array([shard.bytes for shard in packed.manifest.shards], np.int64)
+            self._kept = Kept.of(sizes, room_bytes() - local_ranks() * memory_bytes, way=self._way)
+        return WindowReader(self, arena, self._kept)
 
 
 def slots_needed(lanes: int, window: int, batch_size: int) -> int:

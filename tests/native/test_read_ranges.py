@@ -23,7 +23,7 @@ def paths(tmp_path_factory):
     return names
 
 
-def read(paths, files, offsets, lengths, *, size=20_000, positions=None, way=_native.EXACT):
+def read(paths, files, offsets, lengths, *, size=20_000, positions=None, way=_native.ORDINARY):
     block = np.full(size, 171, np.uint8)
     if positions is None:
         positions = np.cumsum([0, *lengths])[:-1]
@@ -117,7 +117,7 @@ def aligned(size):
     return whole[start : start + size]
 
 
-@pytest.mark.parametrize("way", [_native.EXACT, _native.GENEROUS, _native.DIRECT])
+@pytest.mark.parametrize("way", [_native.ORDINARY, _native.EXACT, _native.GENEROUS, _native.DIRECT])
 @pytest.mark.parametrize("is_cached", [True, False])
 @pytest.mark.parametrize(
     "where",

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import UsageError
-from penstock.order.window import Passes, WindowOrder
+from penstock.order.window import WindowOrder
 
 KEYS = st.integers(-(2**70), 2**70)
-PASSES = st.one_of(st.none(), st.builds(Passes, KEYS, st.booleans()))
 ORDERS = st.builds(
     WindowOrder,
     st.integers(0, 3000),
@@ -20,7 +19,6 @@ ORDERS = st.builds(
     lanes=st.integers(1, 24),
     window=st.integers(1, 200),
     block=st.integers(1, 90),
-    passes=PASSES,
 )
 
 
@@ -96,19 +94,6 @@ def test_neighbouring_epochs_have_nothing_in_common():
     assert (one == other).sum() < 12
 
 
-def test_alternate_passes_begin_with_what_the_pass_before_ended_with():
-    def epoch(number):
-        passes = Passes(7, backwards=number % 2 == 1)
-        return whole(WindowOrder(200_000, number, lanes=4, window=500, block=20, passes=passes))
-
-    first, second, third = (epoch(number) for number in range(3))
-    tenth = len(first) // 10
-    assert np.isin(second[:tenth], first[-tenth:]).mean() > 0.9
-    assert np.isin(third[:tenth], second[-tenth:]).mean() > 0.9
-    assert np.isin(first[:tenth], first[-tenth:]).mean() == 0
-    assert (first[:tenth] == third[:tenth]).mean() < 0.01  # the same part of the data, in another order
-
-
 def test_a_billion_samples_start_in_little_memory():
     tracemalloc.start()
     WindowOrder(10**9, 3, lanes=16, window=150, block=40).at(np.arange(256))
@@ -120,9 +105,6 @@ def test_a_billion_samples_start_in_little_memory():
 def test_the_orders_are_pinned():
     order = WindowOrder(10**6, 42, lanes=16, window=150, block=40)
     assert order.at(np.array([0, 1, 2, 500_000, 999_999])).tolist() == PINNED
-    passes = Passes(9, backwards=True)
-    order = WindowOrder(10**6, 42, lanes=16, window=150, block=40, passes=passes)
-    assert order.at(np.array([0, 1, 2, 500_000, 999_999])).tolist() == PINNED_BACKWARDS
     assert whole(WindowOrder(11, 1, lanes=2, window=3, block=2)).tolist() == PINNED_SMALL
 
 
@@ -132,6 +114,5 @@ def test_impossible_shapes_are_refused(options):
         WindowOrder(**{"n": 10, "key": 0, "lanes": 1, "window": 1, "block": 1, **options})
 
 
-PINNED = [719968, 697916, 345866, 124635, 461939]
-PINNED_BACKWARDS = [996328, 528356, 560506, 226515, 826579]
-PINNED_SMALL = [3, 10, 2, 8, 6, 9, 0, 4, 1, 5, 7]
+PINNED = [719968, 697900, 345851, 964477, 461954]
+PINNED_SMALL = [3, 10, 2, 8, 0, 9, 1, 5, 6, 4, 7]

@@ -7,16 +7,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.storage.local import DIRECT, GENEROUS
-from penstock.storage.room import KEPT, room_bytes, ways_within
+from penstock.storage.ranges import plan_reads
+from penstock.storage.room import SHARE, Kept, room_bytes
+
+sizes = st.lists(st.integers(1, 10**9), min_size=1, max_size=8)
 
 
-@given(st.lists(st.integers(0, 10**9), max_size=20), st.integers(0, 10**10))
-def test_files_are_kept_from_the_first_on_as_far_as_there_is_room(sizes, room):
-    ways = ways_within(np.array(sizes, np.int64), room)
-    kept = int((ways == GENEROUS).sum())
-    assert ways.tolist() == [GENEROUS] * kept + [DIRECT] * (len(sizes) - kept)
-    assert sum(sizes[:kept]) <= KEPT * room
-    assert kept == len(sizes) or sum(sizes[: kept + 1]) > KEPT * room
+@given(sizes, st.integers(0, 10**10), st.data())
+def test_what_there_is_room_for_is_kept_and_all_else_goes_past_the_cache(sizes, room, data):
+    kept = Kept.of(np.array(sizes, np.int64), room)
+    file = data.draw(st.integers(0, len(sizes) - 1))
+    offset = data.draw(st.integers(0, sizes[file] - 1))
+    length = data.draw(st.integers(1, sizes[file] - offset))
+    one = plan_reads(np.array([file], np.int32), np.array([offset]), np.array([length]))
+    fits = sum(sizes[:file]) + offset + length <= int(SHARE * room) or sum(sizes) <= int(SHARE * room)
+    assert kept.ways(one).tolist() == [GENEROUS if fits else DIRECT]
+
+
+def test_without_room_everything_goes_past_the_cache():
+    for room in (0, -5):
+        kept = Kept.of(np.array([100, 100]), room)
+        assert kept.ways(plan_reads(np.array([0], np.int32), np.array([0]), np.array([1]))).tolist() == [DIRECT]
 
 
 def test_the_room_is_no_more_than_the_memory_that_is_free():

@@ -20,7 +20,7 @@ from penstock.errors import UsageError
 from penstock.order.mix import mix_key
 from penstock.order.permutation import Permutation
 from penstock.order.sequential import Sequential
-from penstock.order.window import Passes, WindowOrder
+from penstock.order.window import WindowOrder
 
 if TYPE_CHECKING:
     from penstock.order.share import Order
@@ -93,14 +93,11 @@ class WindowShuffle:
 
     `lanes` decides which numbers of ranks can train together: those that divide it. Larger windows mix better and take
     more memory; larger blocks suit slower seeking; `penstock info --order window` tells what a setting is worth.
-    `alternates` lets every other epoch run backwards, for data that is larger than the page cache: what the cache still
-    holds is then used before it is thrown out.
     """
 
     lanes: int = LANES
     window_bytes: int = WINDOW_BYTES
     block_bytes: int = BLOCK_BYTES
-    alternates: bool = False
 
     def __post_init__(self) -> None:
         for name in ("lanes", "window_bytes", "block_bytes"):
@@ -110,14 +107,13 @@ class WindowShuffle:
     def order(self, extent: Extent, seed: int, epoch: int) -> WindowOrder:
         """Make the order of an epoch."""
         window, block = self._samples(extent)
-        passes = Passes(mix_key(seed), backwards=epoch % 2 == 1) if self.alternates else None
         key = mix_key(seed, epoch, WINDOWED)
-        return WindowOrder(extent.samples, key, lanes=self.lanes, window=window, block=block, passes=passes)
+        return WindowOrder(extent.samples, key, lanes=self.lanes, window=window, block=block)
 
     def settings(self, extent: Extent) -> dict[str, Any]:
         """Say what the order depends on."""
         window, block = self._samples(extent)
-        shape = {"lanes": self.lanes, "window": window, "block": block, "alternates": self.alternates}
+        shape = {"lanes": self.lanes, "window": window, "block": block}
         return {"shuffle": "window", "samples": extent.samples, **shape}
 
     def _samples(self, extent: Extent) -> tuple[int, int]:

@@ -15,18 +15,12 @@ of all ranks together is the same for every such `world`.
 Windows of different lanes begin at different times (lane 0's first window is the shortest, the last lane's is whole),
 so that reading is even over the epoch and windows end one by one, in the order in which they were begun.
 
-`backwards` is for data a little larger than the page cache. A cache keeps what was read last; a pass that begins again
-at the front throws each byte out just before it would be used. Passes that alternate in direction find the end of the
-pass before still there. For that, what a lane reads must be the same in each epoch: then the scan itself is fixed, and
-only the blocks inside each of a lane's `LEGS` parts change places from epoch to epoch.
-
 Warning: these orders are a promise, as those of permutation.py are.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -38,37 +32,26 @@ from penstock.order.permutation import MAX_SAMPLES, Permutation
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Passes", "WindowOrder"]
+__all__ = ["WindowOrder"]
 
-LEGS = 64
-TAIL, BLOCKS, LEG, WINDOW = range(4)  # what a key is for
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """How an epoch passes over data of which the page cache still holds a part."""
-
-    key: int  # of the scan that all epochs share
-    backwards: bool  # in this epoch
+TAIL, BLOCKS, WINDOW = range(3)  # what a key is for
 
 
 @final
 class WindowOrder:
     """Samples [0, n) in windows of `window` samples of each lane, out of blocks of `block` neighbouring samples."""
 
-    def __init__(self, n: int, key: int, *, lanes: int, window: int, block: int, passes: Passes | None = None) -> None:
+    def __init__(self, n: int, key: int, *, lanes: int, window: int, block: int) -> None:
         if not 0 <= n <= MAX_SAMPLES:
             raise UsageError("a shuffle has between 0 and 2**48 samples", got=n)
         if min(lanes, window, block) < 1:
             got = f"lanes={lanes}, window={window}, block={block}"
             raise UsageError("lanes, and the samples of a window and of a block, are at least one", got=got)
         self.lanes, self.window_samples, self.block_samples = lanes, window, block
-        self._n, self._key, self._passes = n, key, passes
+        self._n, self._key = n, key
         whole_blocks, self._tail = divmod(n, block)
         self._tail_place = mix_key(key, TAIL) % (whole_blocks + 1)  # the shorter last block may come anywhere, too
-        fixed = key if passes is None else passes.key
-        self._blocks = Permutation(whole_blocks, mix_key(fixed, BLOCKS))
+        self._blocks = Permutation(whole_blocks, mix_key(key, BLOCKS))
         self._shuffled: OrderedDict[int, NDArray[np.int64]] = OrderedDict()  # windows in use, the latest last
 
     def __len__(self) -> int:
@@ -131,20 +114,5 @@ class WindowOrder:
         in_tail = (places >= tail) & ~after
         blocks[in_tail] = len(self._blocks)
         within[in_tail] = places[in_tail] - tail
-        blocks[~in_tail] = self._stored_blocks(blocks[~in_tail])
+        blocks[~in_tail] = self._blocks.at(blocks[~in_tail])
         return blocks * self.block_samples + within
-
-    def _stored_blocks(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the blocks at these places of the scan, counted in blocks."""
-        if self._passes is None:
-            return self._blocks.at(places)
-        count, legs = len(self._blocks), self.lanes * LEGS
-        if self._passes.backwards:  # each lane for itself
-            lane = ((places + 1) * self.lanes - 1) // max(count, 1)
-            places = lane * count // self.lanes + (lane + 1) * count // self.lanes - 1 - places
-        leg = ((places + 1) * legs - 1) // max(count, 1)
-        moved = np.empty_like(places)
-        for number in np.unique(leg).tolist():
-            here, begin, end = leg == number, number * count // legs, (number + 1) * count // legs
-            moved[here] = begin + Permutation(end - begin, mix_key(self._key, LEG, number)).at(places[here] - begin)
-        return self._blocks.at(moved)

@@ -66,6 +66,7 @@ class BatchMemory:
         )
         self._batch_size, self._shapes, self._dtypes, self._encoded_bytes = batch_size, shapes, dtypes, encoded_bytes
         self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)
+        self.size_bytes = load.bytes_at(self.depth)
         spare = self.depth + calls + 2
         make = {} if allocate is None else {"allocate": allocate}
         kept = spare if recycles else 0

@@ -27,6 +27,7 @@ __all__ = [
     "DIRECT",
     "EXACT",
     "GENEROUS",
+    "ORDINARY",
     "fill_block",
     "read_file",
     "read_start",
@@ -35,7 +36,8 @@ __all__ = [
     "write_atomically",
 ]
 
-EXACT, GENEROUS, DIRECT = _native.EXACT, _native.GENEROUS, _native.DIRECT  # ways to read, see `fill_block`
+# Ways to read, see `fill_block`.
+ORDINARY, EXACT, GENEROUS, DIRECT = _native.ORDINARY, _native.EXACT, _native.GENEROUS, _native.DIRECT
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: make room and run the same command again, it goes on where it stopped",
@@ -64,12 +66,13 @@ def fill_block(
 ) -> list[tuple[int, int, int]]:
     """Carry out a plan whose files are positions in `paths`.
 
-    `ways` says for each read how bytes come that the page cache does not have: through it (EXACT, also the default),
-    through it with some bytes around (GENEROUS: in large requests, for data that the cache has room for), or past it
-    (DIRECT: for data that it has no room for; such reads must be aligned to 4096).
+    `ways` says for each read how bytes come that the page cache does not have: through it, as the kernel sees fit
+    (ORDINARY, also the default), or nothing else (EXACT), or with some bytes around (GENEROUS: in large requests, for
+    data that is wanted in whole); or past it (DIRECT: for data that it has no room for; such reads must be aligned to
+    4096).
     Gives (read, errno, bytes read) of the reads that failed; errno 0: the file ended early.
     """
-    ways = np.full(len(plan), EXACT, np.uint8) if ways is None else ways
+    ways = np.full(len(plan), ORDINARY, np.uint8) if ways is None else ways
     return _native.read_ranges(paths, plan.file, plan.offset, plan.length, block, plan.position, ways)
 
 

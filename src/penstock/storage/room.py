@@ -3,14 +3,15 @@
 A page cache throws out what was used longest ago. A loader uses every byte once per epoch, so of data that is larger
 than the cache each byte is thrown out just before its turn comes again: the cache gives nothing, whatever its size,
 and meanwhile it throws out what others had in it. So no more goes through the cache than it has room for, always the
-same files; the others are read past it. Then each epoch finds those files there, whatever its order.
+same bytes; the others are read past it. Then each epoch finds those bytes there, whatever its order.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -21,15 +22,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["room_bytes", "ways_within"]
+    from penstock.storage.ranges import ReadPlan
 
-KEPT = 0.8  # of the room: the rest is for whatever else the machine does
+__all__ = ["Kept", "room_bytes"]
+
+SHARE = 0.85  # of the room: the rest is for whatever else the machine does
 
 
-def ways_within(file_bytes: NDArray[np.int64], room: int) -> NDArray[np.uint8]:
-    """Say for each file how to read it: as many as there is room for, from the first on, through the page cache."""
-    total = np.cumsum(file_bytes)
-    return np.where(total <= KEPT * room, GENEROUS, DIRECT).astype(np.uint8)
+@final
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the page cache keeps of some files: the first `size_bytes` of them, counted through one after another."""
+
+    begins: NDArray[np.int64]  # of each file, in this counting
+    size_bytes: int
+    way: int  # to read these bytes
+
+    @classmethod
+    def of(cls, file_bytes: NDArray[np.int64], room: int, *, way: int = GENEROUS) -> Kept:
+        """Keep as much as there is room for."""
+        ends = np.cumsum(file_bytes)
+        total, most = int(ends[-1]) if len(ends) else 0, int(SHARE * max(room, 0))
+        return cls(ends - file_bytes, 2**62 if total <= most else most, way)  # reads may go beyond the end of a file
+
+    def ways(self, plan: ReadPlan) -> NDArray[np.uint8]:
+        """Say how to make each read of a plan."""
+        ends = self.begins[plan.file] + plan.offset + plan.length
+        return np.where(ends <= self.size_bytes, self.way, DIRECT).astype(np.uint8)
 
 
 def room_bytes() -> int:
