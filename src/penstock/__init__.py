@@ -16,6 +16,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
     verify.py     is a packed dataset what its index says?
     export.py     the files back out
     planning.py   all about a batch that is known before reading
+    joined.py     several datasets as one
     selection.py  which fields a batch has
     reading.py    encoded bytes, batch by batch or window by window
     dataset.py    storage + shard: open, read samples by id
@@ -36,8 +37,9 @@ from importlib.metadata import version
 from penstock.dataset import Dataset
 from penstock.dataset import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.export import export
+from penstock.joined import join
 from penstock.loader import Loader, verify_resume
-from penstock.order import FullShuffle, InStorageOrder, WindowShuffle
+from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
 from penstock.pack import pack
 from penstock.verify import verify
 
@@ -46,9 +48,12 @@ __all__ = [
     "FullShuffle",
     "InStorageOrder",
     "Loader",
+    "Mixture",
+    "WeightedSampling",
     "WindowShuffle",
     "__version__",
     "export",
+    "join",
     "open",
     "pack",
     "verify",

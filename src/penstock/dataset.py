@@ -56,8 +56,17 @@ class Index(Protocol):
     skipped: tuple[Skipped, ...]
     fields: tuple[str, ...]
     label_names: tuple[str, ...]
+    parts: tuple[int, ...]  # the samples of each dataset that it is joined of
 
     def __len__(self) -> int: ...
+    @property
+    def file_count(self) -> int:
+        """How many files there are."""
+
+    @property
+    def file_bytes(self) -> NDArray[np.int64] | None:
+        """How large each is; None where they are many and small."""
+
     @property
     def schema(self) -> pa.Schema:
         """Columns and their types."""
@@ -95,6 +104,9 @@ class PackedIndex:
         self.skipped = tuple(Skipped.from_dict(item) for item in listed if isinstance(item, dict))
         self._file = os.path.join(path, self.manifest.index.file)
         self._paths = [os.fsencode(os.path.join(path, shard.file)) for shard in self.manifest.shards]
+        self.file_count = len(self._paths)
+        self.parts: tuple[int, ...] = (self.manifest.samples,)
+        self.file_bytes = np.array([shard.bytes for shard in self.manifest.shards], np.int64)
         with self._open() as parquet:
             self.schema: pa.Schema = parquet.schema_arrow
             rows = parquet.metadata.num_rows
@@ -187,8 +199,9 @@ class Reading:
 
     ids: NDArray[np.int64]
     fields: tuple[str, ...]
-    reads: ReadPlan
+    reads: ReadPlan  # its files are positions in `paths`
     paths: Sequence[bytes]
+    files: NDArray[np.int32]  # of each read, by the index's numbers
     starts: NDArray[np.int64]  # [fields, samples] in the block
     lengths: NDArray[np.int64]  # [fields, samples]
 
@@ -228,6 +241,39 @@ class Dataset:
         """The packed index below this dataset; None over untouched files."""
         return self._index if isinstance(self._index, PackedIndex) else None
 
+    # A dataset is what an index is, so that datasets can be joined.
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The samples of each dataset that it is joined of."""
+        return self._index.parts if self._rows is None else (len(self),)
+
+    @property
+    def file_count(self) -> int:
+        """How many files there are."""
+        return self._index.file_count
+
+    @property
+    def file_bytes(self) -> NDArray[np.int64] | None:
+        """How large each is; None where they are many and small."""
+        return self._index.file_bytes
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Give some of the index's columns, one row per sample."""
+        return self._chosen(self._index.columns(names))
+
+    def files(self) -> NDArray[np.int32]:
+        """Say for each sample which file it lies in."""
+        return self._index.files() if self._rows is None else self._index.files()[self._rows]
+
+    def names(self, files: NDArray[np.int32]) -> list[str]:
+        """Name files."""
+        return self._index.names(files)
+
+    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
+        """Give paths to open, and each file's position among them."""
+        return self._index.paths(files)
+
     @property
     def digest(self) -> str:
         """Identifies the content: the same samples in the same order, the same digest."""
@@ -239,7 +285,7 @@ class Dataset:
     def index(self) -> pa.Table:
         """The whole index as an Arrow table, one row per sample."""
         if self._table is None:
-            self._table = self._chosen(self._index.columns(self._index.schema.names))
+            self._table = self.columns(self._index.schema.names)
         return self._table
 
     def column(self, field: str) -> Column:
@@ -251,14 +297,13 @@ class Dataset:
                 )
             table = self._index.columns(column_names(field, self._index.schema))
             whole = to_column(table, field, self._index.files(), self.path)
-            if self.packed is not None:
-                self._check_inside_shards(whole, self.packed)
+            if self._index.file_bytes is not None:
+                self._check_inside_shards(whole, self._index.file_bytes)
             self._columns[field] = whole if self._rows is None else _rows_of(whole, self._rows)
         return self._columns[field]
 
-    def _check_inside_shards(self, column: Column, packed: PackedIndex) -> None:
+    def _check_inside_shards(self, column: Column, sizes: NDArray[np.int64]) -> None:
         """Refuse ranges that no shard can have: reading them would ask for any amount of memory."""
-        sizes = np.array([shard.bytes for shard in packed.manifest.shards], np.int64)
         outside = np.flatnonzero(column.offset > sizes[column.file] - column.length)
         if len(outside):
             where = int(column.offset[outside[0]]), int(column.offset[outside[0]] + column.length[outside[0]])
@@ -313,7 +358,7 @@ class Dataset:
         reads = plan_reads(file, offset, length, alignment=alignment)
         paths, of_read = self._index.paths(reads.file)
         starts, lengths = (array.reshape(len(fields), len(ids)) for array in (reads.start, length))
-        return Reading(ids, tuple(fields), replace(reads, file=of_read), paths, starts, lengths)
+        return Reading(ids, tuple(fields), replace(reads, file=of_read), paths, reads.file, starts, lengths)
 
     def fill(
         self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
@@ -380,7 +425,7 @@ class Dataset:
 
     def _values(self, name: str) -> pa.ChunkedArray:
         if name not in self._labels:
-            self._labels[name] = self._chosen(self._index.columns([name])).column(name)
+            self._labels[name] = self.columns([name]).column(name)
         return self._labels[name]
 
     def _chosen(self, table: pa.Table) -> pa.Table:

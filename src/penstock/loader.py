@@ -209,7 +209,7 @@ class Loader:
         ids, geometry, padding = planned.ids, planned.geometry, planned.wanted.padding
         if geometry is None:
             orientations = self._decoder.orientations(read.encoded[self._selection.leader])
-            geometry = self._planner.geometry(ids, planned.epoch, orientations)
+            geometry = self._planner.geometry(planned.wanted, planned.epoch, orientations)
         pixels: dict[str, NDArray[Any]] = {}
         warned = 0
         for name, encoded in read.encoded.items():
@@ -411,4 +411,4 @@ def verify_resume(loader: _HasCourse, states: Sequence[Mapping[str, Any]]) -> No
 
 
 def _extent(dataset: Dataset) -> Extent:
-    return Extent(len(dataset), sum(int(dataset.column(field).length.sum()) for field in dataset.fields))
+    return Extent(len(dataset), sum(int(dataset.column(field).length.sum()) for field in dataset.fields), dataset.parts)

@@ -94,17 +94,18 @@ class Planner:
             name: Expected.of(column, ids, is_mask=name in masks, verify=self._verify)
             for name, column in self._selection.columns.items()
         }
-        geometry = None if self._orients else self.geometry(ids, epoch)
+        geometry = None if self._orients else self.geometry(wanted, epoch)
         return Planned(tally, epoch, wanted, expected, self._selection.labels(ids), geometry)
 
-    def geometry(self, ids: NDArray[np.int64], epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
+    def geometry(self, wanted: Wanted, epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
         """Draw the crops of these samples, turned by their orientations if those are given."""
+        ids = wanted.ids
         widths, heights = self._selection.sizes(ids)
         if orientations is not None:  # EXIF 5 … 8 are quarter turns
             turned = orientations >= 5
             widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
         try:
-            geometry = self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, ids))
+            geometry = self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, wanted.names))
         except UsageError as error:  # an image that is too small for its crop
             raise self._selection.named(error, ids) from None
         if orientations is not None and len(ids) and (geometry.height, geometry.width) != self.size:

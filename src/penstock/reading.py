@@ -73,6 +73,13 @@ class Wanted:
     leg: Leg | None = None  # None: samples that were asked for by their numbers
     positions: NDArray[np.int64] | None = None
 
+    @property
+    def names(self) -> NDArray[np.int64]:
+        """What random draws are named after: the samples, or where these come several times in an epoch, the places."""
+        if self.leg is None or self.positions is None or not self.leg.order.repeats:
+            return self.ids
+        return ~self.positions  # negative, apart from any sample's
+
     def part(self, part: slice, padding: int) -> Wanted:
         """Give some of the samples."""
         positions = None if self.positions is None else self.positions[part]
@@ -189,7 +196,7 @@ class WindowReader:
         """Read samples of a window into a slot."""
         reading = self._dataset.plan_reading(ids, self._fields, alignment=1 if self._kept is None else ALIGNMENT)
         slot = self._arena.take()
-        ways = None if self._kept is None else self._kept.ways(reading.reads)
+        ways = None if self._kept is None else self._kept.ways(reading.files, reading.reads)
         errors = self._dataset.fill(reading, self._arena.slot(slot), ways=ways)
         self._offsets[:, slot, : len(ids)] = reading.starts + slot * self._arena.slot_bytes
         self._lengths[:, slot, : len(ids)] = reading.lengths
@@ -231,9 +238,8 @@ class Windows:
 
     def reader(self, memory_bytes: int) -> WindowReader:
         """Make a reader for one iteration of a loader that takes so much memory. The next one has the same arena."""
-        arena, packed = Arena(self._arenas.array((self.arena_bytes,)), self._slot_bytes), self.dataset.packed
-        if self._kept is None and packed is not None:
-            sizes = np.array([shard.bytes for shard in packed.manifest.shards], np.int64)
+        arena, sizes = Arena(self._arenas.array((self.arena_bytes,)), self._slot_bytes), self.dataset.file_bytes
+        if self._kept is None and sizes is not None:
             self._kept = Kept.of(sizes, room_bytes() - local_ranks() * memory_bytes, way=self._way)
         return WindowReader(self, arena, self._kept)
 

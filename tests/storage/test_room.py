@@ -21,13 +21,14 @@ def test_what_there_is_room_for_is_kept_and_all_else_goes_past_the_cache(sizes, 
     length = data.draw(st.integers(1, sizes[file] - offset))
     one = plan_reads(np.array([file], np.int32), np.array([offset]), np.array([length]))
     fits = sum(sizes[:file]) + offset + length <= int(SHARE * room) or sum(sizes) <= int(SHARE * room)
-    assert kept.ways(one).tolist() == [GENEROUS if fits else DIRECT]
+    assert kept.ways(one.file, one).tolist() == [GENEROUS if fits else DIRECT]
 
 
 def test_without_room_everything_goes_past_the_cache():
     for room in (0, -5):
         kept = Kept.of(np.array([100, 100]), room)
-        assert kept.ways(plan_reads(np.array([0], np.int32), np.array([0]), np.array([1]))).tolist() == [DIRECT]
+        one = plan_reads(np.array([0], np.int32), np.array([0]), np.array([1]))
+        assert kept.ways(one.file, one).tolist() == [DIRECT]
 
 
 def test_the_room_is_no_more_than_the_memory_that_is_free():

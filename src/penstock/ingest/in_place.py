@@ -52,6 +52,8 @@ class FolderIndex:
         self.path = path
         self._table = table
         self._stored_at = stored_at  # where another process can read it
+        self.parts: tuple[int, ...] = (len(self),)
+        self.file_count, self.file_bytes = len(self), None
         rest = json.loads(table.schema.metadata[_MEMBER])
         self.digest: str = rest["digest"]
         self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])

@@ -3,7 +3,15 @@
 from penstock.order.draws import Draws
 from penstock.order.permutation import Permutation
 from penstock.order.sequential import Sequential
-from penstock.order.shuffle import Extent, FullShuffle, InStorageOrder, Shuffle, WindowShuffle
+from penstock.order.shuffle import (
+    Extent,
+    FullShuffle,
+    InStorageOrder,
+    Mixture,
+    Shuffle,
+    WeightedSampling,
+    WindowShuffle,
+)
 from penstock.order.window import WindowOrder
 
 __all__ = [
@@ -11,9 +19,11 @@ __all__ = [
     "Extent",
     "FullShuffle",
     "InStorageOrder",
+    "Mixture",
     "Permutation",
     "Sequential",
     "Shuffle",
+    "WeightedSampling",
     "WindowOrder",
     "WindowShuffle",
 ]

@@ -54,11 +54,12 @@ class Course:
     """The epochs of a dataset for one rank."""
 
     def __init__(self, shuffle: Shuffle, extent: Extent, *, seed: int, share: Share, dataset: str) -> None:
-        self.share, self.samples = share, extent.samples
+        self.share = share
         self.settings: dict[str, Any] = {"dataset": dataset, "seed": seed, **shuffle.settings(extent)}
         if "lanes" in self.settings:
             share.check(self.settings["lanes"])
         self._shuffle, self._extent, self._seed = shuffle, extent, seed
+        self.samples = len(self.order(0))  # of an epoch
         self._next = self._here = Position()
         self._is_set = False  # somebody has said which epoch the next iteration is
         self._delivered = Delivered()

@@ -20,7 +20,7 @@ resumed by its position in it.
 from __future__ import annotations
 
 from math import isqrt
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -41,6 +41,8 @@ SPAN = 2**16  # ids computed at a time, so that the temporaries of a long slice 
 @final
 class Permutation:
     """A shuffle of [0, n) decided by `key`; a slice of it is an array of sample ids."""
+
+    repeats: Final = False
 
     def __init__(self, n: int, key: int) -> None:
         if not 0 <= n <= MAX_SAMPLES:

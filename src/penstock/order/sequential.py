@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 from penstock.errors import UsageError
 
@@ -16,6 +16,8 @@ __all__ = ["Sequential"]
 @final
 class Sequential:
     """All of [0, n) as it is stored."""
+
+    repeats: Final = False
 
     def __init__(self, n: int) -> None:
         if n < 0:

@@ -37,6 +37,10 @@ SLAB_SAMPLES = 2048  # positions are computed for many batches at a time: NumPy'
 class Order(Protocol):
     """A sequence of sample ids, computed where it is asked for."""
 
+    @property
+    def repeats(self) -> bool:
+        """Whether a sample may come more than once."""
+
     def __len__(self) -> int: ...
     def at(self, positions: NDArray[np.int64], /) -> NDArray[np.int64]:
         """Give the ids at these positions."""

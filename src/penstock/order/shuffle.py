@@ -13,24 +13,44 @@ the same dataset go through the same order.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
+from itertools import accumulate
+from math import inf
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final
+
+import numpy as np
 
 from penstock.errors import UsageError
 from penstock.order.mix import mix_key
+from penstock.order.mixture import MixtureOrder, Part, quotas
 from penstock.order.permutation import Permutation
 from penstock.order.sequential import Sequential
+from penstock.order.weighted import WeightedOrder
 from penstock.order.window import WindowOrder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from penstock.order.share import Order
 
-__all__ = ["Extent", "FullShuffle", "InStorageOrder", "Shuffle", "WindowShuffle", "shuffle_of"]
+__all__ = [
+    "Extent",
+    "FullShuffle",
+    "InStorageOrder",
+    "Mixture",
+    "Shuffle",
+    "WeightedSampling",
+    "WindowShuffle",
+    "shuffle_of",
+]
 
 LANES = 16
 WINDOW_BYTES = 256 * 2**20
 BLOCK_BYTES = 4 * 2**20
-WINDOWED = 1  # sets the keys of windows apart from those of full shuffles
+WINDOWED, WEIGHTED, MIXED = 1, 2, 3  # set the keys of these apart from those of full shuffles
 
 
 @final
@@ -122,6 +142,74 @@ class WindowShuffle:
         block = round(self.block_bytes / extent.sample_bytes)
         lane = -(-extent.samples // self.lanes)
         return max(min(window, lane), 1), max(min(block, extent.samples), 1)
+
+
+@final
+class WeightedSampling:
+    """Samples drawn with given probabilities: `samples` draws per epoch, by default as many as there are weights.
+
+    Draws are independent: a sample may come several times in an epoch, each time with a crop of its own, or not at all.
+    """
+
+    def __init__(self, weights: Sequence[float] | NDArray[Any], *, samples: int | None = None) -> None:
+        given = np.asarray(weights, np.float64)
+        if given.ndim != 1 or not given.size or not np.isfinite(given).all() or given.min() < 0 or not given.any():
+            got, expected = f"{given.dtype} of shape {given.shape}", "a number per sample, none negative, not all zero"
+            raise UsageError("WeightedSampling: weights", got=got, expected=expected)
+        self._sums = np.cumsum(given)
+        self._digest = hashlib.sha256(given.astype("<f8").tobytes()).hexdigest()[:16]
+        self.samples = len(given) if samples is None else samples
+        if self.samples < 1:
+            raise UsageError("WeightedSampling: samples is at least 1", got=self.samples)
+
+    def order(self, extent: Extent, seed: int, epoch: int) -> WeightedOrder:
+        """Make the order of an epoch."""
+        if len(self._sums) != extent.samples:
+            raise UsageError("there is one weight per sample", got=len(self._sums), expected=extent.samples)
+        return WeightedOrder(self.samples, mix_key(seed, epoch, WEIGHTED), self._sums)
+
+    def settings(self, extent: Extent) -> dict[str, Any]:
+        """Say what the order depends on."""
+        return {"shuffle": "weighted", "samples": extent.samples, "draws": self.samples, "weights": self._digest}
+
+    def __repr__(self) -> str:
+        return f"WeightedSampling({len(self._sums)} weights, samples={self.samples})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The datasets that a dataset is joined of, in these ratios: `samples` per epoch, by default as many as there are.
+
+    Each part is gone through in one shuffle after another, whatever the epochs: all its samples come equally often.
+    """
+
+    ratios: tuple[float, ...]
+    samples: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ratios", tuple(float(ratio) for ratio in self.ratios))
+        if not self.ratios or not all(0 <= ratio < inf for ratio in self.ratios) or not any(self.ratios):
+            raise UsageError("Mixture: ratios", got=self.ratios, expected="numbers, none negative, not all zero")
+        if self.samples is not None and self.samples < 1:
+            raise UsageError("Mixture: samples is at least 1", got=self.samples)
+
+    def order(self, extent: Extent, seed: int, epoch: int) -> MixtureOrder:
+        """Make the order of an epoch."""
+        if len(self.ratios) != len(extent.parts):
+            what, hint = "there is one ratio per dataset", "join datasets with penstock.join, and give a ratio for each"
+            raise UsageError(what, got=len(self.ratios), expected=len(extent.parts), hint=hint)
+        shares = quotas(self.ratios, self.samples or extent.samples)
+        firsts = accumulate(extent.parts, initial=0)
+        parts = tuple(Part(*of_one) for of_one in zip(firsts, extent.parts, shares, strict=False))
+        if empty := [number for number, part in enumerate(parts) if part.quota and not part.samples]:
+            raise UsageError("Mixture: a dataset that samples are wanted of has none", got=f"dataset {empty[0]}")
+        return MixtureOrder(parts, seed=mix_key(seed, MIXED), epoch=epoch)
+
+    def settings(self, extent: Extent) -> dict[str, Any]:
+        """Say what the order depends on."""
+        draws = self.samples or extent.samples
+        return {"shuffle": "mixture", "parts": list(extent.parts), "ratios": list(self.ratios), "draws": draws}
 
 
 NAMED: dict[str | bool, Shuffle] = {"full": FullShuffle(), "window": WindowShuffle(), False: InStorageOrder()}

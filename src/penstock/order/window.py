@@ -21,7 +21,7 @@ Warning: these orders are a promise, as those of permutation.py are.
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
@@ -40,6 +40,8 @@ TAIL, BLOCKS, WINDOW = range(3)  # what a key is for
 @final
 class WindowOrder:
     """Samples [0, n) in windows of `window` samples of each lane, out of blocks of `block` neighbouring samples."""
+
+    repeats: Final = False
 
     def __init__(self, n: int, key: int, *, lanes: int, window: int, block: int) -> None:
         if not 0 <= n <= MAX_SAMPLES:

@@ -45,9 +45,9 @@ class Kept:
         total, most = int(ends[-1]) if len(ends) else 0, int(SHARE * max(room, 0))
         return cls(ends - file_bytes, 2**62 if total <= most else most, way)  # reads may go beyond the end of a file
 
-    def ways(self, plan: ReadPlan) -> NDArray[np.uint8]:
-        """Say how to make each read of a plan."""
-        ends = self.begins[plan.file] + plan.offset + plan.length
+    def ways(self, files: NDArray[np.int32], plan: ReadPlan) -> NDArray[np.uint8]:
+        """Say how to make each read of a plan, of these files."""
+        ends = self.begins[files] + plan.offset + plan.length
         return np.where(ends <= self.size_bytes, self.way, DIRECT).astype(np.uint8)
 
 
