@@ -22,6 +22,8 @@ __all__ = ["PEERS", "Peer", "load"]
 PEERS = {
     "penstock": "penstock_packed",
     "penstock-folder": "penstock_folder",
+    "penstock-window": "penstock_window",
+    "penstock-folder-window": "penstock_folder_window",
     "penstock-raw": "penstock_raw",
     "native": "native_batch",
     "turbo": "turbo",

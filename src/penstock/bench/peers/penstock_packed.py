@@ -27,14 +27,13 @@ def write(case: Case, path: Path, **settings: Any) -> tuple[Path, bool]:
     return path, True
 
 
-def read(case: Case, source: Path | str) -> Iterator[Any]:
+def read(case: Case, source: Path | str, **options: Any) -> Iterator[Any]:
     """Deliver epochs from a packed dataset or an image folder."""
     from penstock.torch import Loader
 
     transforms = [RandomResizedCrop(case.size), RandomHorizontalFlip()]
-    with Loader(
-        source, batch_size=case.batch_size, transforms=transforms, seed=case.seed, threads=case.workers
-    ) as loader:
+    options = {"batch_size": case.batch_size, "seed": case.seed, "threads": case.workers, **options}
+    with Loader(source, transforms=transforms, **options) as loader:
         number = 0
         while True:
             loader.set_epoch(number)
