@@ -62,7 +62,7 @@ class Course:
         self.samples = len(self.order(0))  # of an epoch
         self._next = self._here = Position()
         self._is_set = False  # somebody has said which epoch the next iteration is
-        self._delivered = Delivered()
+        self._delivered = Delivered(self._here)
 
     def __len__(self) -> int:
         """Count the batches of a whole epoch."""
@@ -122,14 +122,12 @@ class Course:
         """Go on from a state."""
         state = State.from_dict(given)
         state.check_order(self.settings)
-        if not 0 <= state.position.consumed <= self.samples:
-            what, got = "the state has consumed more than there is", state.position.consumed
-            raise UsageError(what, got=got, expected=f"at most {self.samples}")
+        state.check_extent(self.samples)
         self._next, self._is_set = state.position, False
         self._arrive(state.position)
 
     def _arrive(self, position: Position) -> None:
-        self._here, self._delivered = position, Delivered(position.consumed)
+        self._here, self._delivered = position, Delivered(position)
 
 
 def check_states(course: Course, states: Sequence[Mapping[str, Any]]) -> None:

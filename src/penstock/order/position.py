@@ -4,13 +4,16 @@ A state is small and JSON's: what the order depends on, the epoch, how many of i
 consumed, and a digest of the ids that this rank has delivered since it began or resumed. Everything else (threads,
 memory, batch size, number of ranks) may be another in the run that goes on from it, since none of it changes the order.
 
-The digest is a receipt: `verify_resume` computes the order anew and sees whether those were the samples delivered.
+The digest is a receipt: `verify_resume` computes the order anew and sees whether those were the samples delivered. It
+begins with the place where they began: the order of storage is the same in every epoch, and a run that has delivered
+nothing yet has a place, too.
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from operator import index
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -43,9 +46,9 @@ class Position:
 class Delivered:
     """A running digest of the ids that one rank was given, from a position on."""
 
-    def __init__(self, since: int = 0) -> None:
-        self.since = since
-        self._hash = hashlib.blake2b(digest_size=16)
+    def __init__(self, start: Position) -> None:
+        self.since = start.consumed
+        self._hash = hashlib.blake2b(f"{start.epoch} {start.consumed}\n".encode(), digest_size=16)
 
     def add(self, ids: NDArray[np.int64]) -> None:
         """Note ids, in the order of their delivery."""
@@ -82,12 +85,16 @@ class State:
             if given["format"] != FORMAT:
                 what = "the state was written by another version of penstock"
                 raise UsageError(what, got=f"format {given['format']!r}", expected=f"format {FORMAT}")
-            position = Position(int(given["epoch"]), int(given["consumed"]))
+            position = Position(index(given["epoch"]), index(given["consumed"]))
             rest = given["delivered"]
-            rank, world_size, since = (int(rest[name]) for name in ("rank", "world_size", "since"))
-            return cls(dict(given["order"]), position, rank, world_size, since, str(rest["digest"]))
+            rank, world_size, since = (index(rest[name]) for name in ("rank", "world_size", "since"))
+            state = cls({**given["order"]}, position, rank, world_size, since, str(rest["digest"]))
         except (KeyError, TypeError) as error:
             raise UsageError("this is no state of a loader", got=f"{type(error).__name__}: {error}") from None
+        if not (0 <= rank < world_size and 0 <= since <= position.consumed):
+            got = f"rank {rank} of {world_size}, samples {since} to {position.consumed}"
+            raise UsageError("this is no state of a loader", got=got)
+        return state
 
     def check_order(self, expected: Mapping[str, Any]) -> None:
         """See that this is a state of a run with the same order."""
@@ -97,9 +104,16 @@ class State:
                 hint = "resume with the dataset, seed and shuffle of the run that saved it"
                 raise UsageError(what, got=f"{wanted} here", expected=f"{got}, as in the state", hint=hint)
 
+    def check_extent(self, samples: int) -> None:
+        """See that no more was consumed than there is."""
+        if self.position.consumed > samples:
+            what, got = "the state has consumed more than there is", self.position.consumed
+            raise UsageError(what, got=got, expected=f"at most {samples}")
+
     def check_delivered(self, order: Order) -> None:
         """See that what was delivered is what the order gives this rank."""
-        delivered = Delivered(self.since)
+        self.check_extent(len(order))
+        delivered = Delivered(Position(self.position.epoch, self.since))
         first = self.since + (self.rank - self.since) % self.world_size
         for begin in range(first, self.position.consumed, SPAN * self.world_size):
             stop = min(begin + SPAN * self.world_size, self.position.consumed)
