@@ -86,9 +86,12 @@ def test_what_is_dropped_ends_an_epoch():
     there = course(batch_size=30, last="drop")
     assert len(run(there, 10)) == len(there) == 3
     assert there.batches_left(0) == 0
-    resumed = course(batch_size=30, last="drop")
-    resumed.load(there.state())
-    assert resumed.next == Position(1)
+    for batch_size, last in ((30, "drop"), (5, "drop"), (30, "short")):  # nor are they caught up on by smaller batches
+        resumed = course(batch_size=batch_size, last=last)
+        resumed.load(there.state())
+        assert resumed.next == Position(1)
+        check_states(resumed, [there.state()])
+        check_states(resumed, [resumed.state()])
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 4])

@@ -24,7 +24,7 @@ def delivered_by(rank, world_size, *, since=0, batches=3, batch_size=5):
     for part, stop, _ in list(slab.batches())[:batches]:
         delivered.add(order.at(slab.positions[part]))
         consumed = stop
-    return State(ORDER, Position(2, consumed), rank, world_size, since, delivered.digest)
+    return State(ORDER, Position(2, consumed), False, rank, world_size, since, delivered.digest(ended=False))
 
 
 @given(st.integers(1, 7), st.integers(0, 500), st.integers(0, 9), st.integers(1, 9), st.data())
@@ -38,7 +38,14 @@ def test_a_digest_is_that_of_the_order_whatever_the_batches(world_size, since, b
 
 @pytest.mark.parametrize(
     "change",
-    [{"since": 10}, {"rank": 1}, {"position": Position(2, 20)}, {"position": Position(1, 30)}, {"digest": "00"}],
+    [
+        {"since": 10},
+        {"rank": 1},
+        {"position": Position(2, 20)},
+        {"position": Position(1, 30)},
+        {"ended": True},
+        {"digest": "00"},
+    ],
 )
 def test_a_digest_of_other_samples_is_refused(change):
     state = delivered_by(0, 2)
@@ -53,22 +60,23 @@ def test_a_digest_of_other_samples_is_refused(change):
 def test_a_digest_tells_places_apart_whose_samples_are_the_same(stop):
     order, delivered = Sequential(100), Delivered(Position(2, 10))
     delivered.add(order.at(np.arange(10, stop)))
-    State({}, Position(2, stop), 0, 1, 10, delivered.digest).check_delivered(order)
+    digest = delivered.digest(ended=False)
+    State({}, Position(2, stop), False, 0, 1, 10, digest).check_delivered(order)
     with pytest.raises(UsageError, match="delivered other samples"):
-        State({}, Position(1, stop), 0, 1, 10, delivered.digest).check_delivered(order)
+        State({}, Position(1, stop), False, 0, 1, 10, digest).check_delivered(order)
     with pytest.raises(UsageError, match="delivered other samples"):
-        State({}, Position(2, stop + 1), 0, 1, 11, delivered.digest).check_delivered(order)
+        State({}, Position(2, stop + 1), False, 0, 1, 11, digest).check_delivered(order)
 
 
 def test_a_state_of_more_samples_than_the_order_has_is_refused():
     with pytest.raises(UsageError, match="got 1001, expected at most 1000"):
-        State(ORDER, Position(2, 1001), 0, 1, 0, "00").check_delivered(Permutation(1000, 9))
+        State(ORDER, Position(2, 1001), False, 0, 1, 0, "00").check_delivered(Permutation(1000, 9))
 
 
 def test_long_runs_are_checked_piece_by_piece():
     order, delivered = Permutation(300_000, 9), Delivered(Position())
     delivered.add(order.at(np.arange(1, 300_000, 2)))
-    State({}, Position(0, 300_000), 1, 2, 0, delivered.digest).check_delivered(order)
+    State({}, Position(0, 300_000), True, 1, 2, 0, delivered.digest(ended=True)).check_delivered(order)
 
 
 def test_a_state_of_another_order_is_refused_and_the_difference_named():

@@ -75,8 +75,7 @@ class Course:
     @property
     def next(self) -> Position:
         """Where the next iteration begins: in the next epoch, where a resumed one had come to its end."""
-        is_over = self._next.consumed and not self.share.batches(self.samples, self._next.consumed)
-        return Position(self._next.epoch + 1) if is_over and not self._is_set else self._next
+        return Position(self._next.epoch + 1) if self._has_ended(self._next) and not self._is_set else self._next
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is. The epoch that a state was loaded of goes on where it was."""
@@ -114,17 +113,23 @@ class Course:
 
     def state(self) -> dict[str, Any]:
         """Give what another process needs to go on from here, as JSON's values."""
-        share, delivered = self.share, self._delivered
-        state = State(self.settings, self._here, share.rank, share.world_size, delivered.since, delivered.digest)
-        return state.to_dict()
+        rank, world_size, delivered = self.share.rank, self.share.world_size, self._delivered
+        ended = self._has_ended(self._here)
+        digest = delivered.digest(ended=ended)
+        return State(self.settings, self._here, ended, rank, world_size, delivered.since, digest).to_dict()
 
     def load(self, given: Mapping[str, Any]) -> None:
         """Go on from a state."""
         state = State.from_dict(given)
         state.check_order(self.settings)
         state.check_extent(self.samples)
-        self._next, self._is_set = state.position, False
-        self._arrive(state.position)
+        place = Position(state.position.epoch, self.samples) if state.ended else state.position
+        self._next, self._is_set = place, False
+        self._arrive(place)
+
+    def _has_ended(self, position: Position) -> bool:
+        """Whether this is the end of an epoch that was begun."""
+        return position.consumed > 0 and not self.share.batches(self.samples, position.consumed)
 
     def _arrive(self, position: Position) -> None:
         self._here, self._delivered = position, Delivered(position)

@@ -1,8 +1,10 @@
 """Where in an epoch a run is, what it has delivered, and the state in which both are kept.
 
 A state is small and JSON's: what the order depends on, the epoch, how many of its samples all ranks together have
-consumed, and a digest of the ids that this rank has delivered since it began or resumed. Everything else (threads,
-memory, batch size, number of ranks) may be another in the run that goes on from it, since none of it changes the order.
+consumed, whether that was the end of it, and a digest of the ids that this rank has delivered since it began or
+resumed. Everything else (threads, memory, batch size, number of ranks) may be another in the run that goes on from it,
+since none of it changes the order. Why the end is said: samples that were dropped there are a few batches for a run
+with smaller ones, and would come as an epoch of their own.
 
 The digest is a receipt: `verify_resume` computes the order anew and sees whether those were the samples delivered. It
 begins with the place where they began: the order of storage is the same in every epoch, and a run that has delivered
@@ -54,10 +56,11 @@ class Delivered:
         """Note ids, in the order of their delivery."""
         self._hash.update(np.ascontiguousarray(ids, "<i8").data)
 
-    @property
-    def digest(self) -> str:
-        """What stands for all ids so far."""
-        return self._hash.hexdigest()
+    def digest(self, *, ended: bool) -> str:
+        """Give what stands for all ids so far, and for the end of the epoch if they came to it."""
+        whole = self._hash.copy()
+        whole.update(b"." if ended else b"")
+        return whole.hexdigest()
 
 
 @final
@@ -67,6 +70,7 @@ class State:
 
     order: Mapping[str, Any]  # seed, settings of the shuffle, digest of the dataset
     position: Position
+    ended: bool  # the epoch: what it has beyond the position was left out
     rank: int
     world_size: int
     since: int
@@ -75,7 +79,7 @@ class State:
     def to_dict(self) -> dict[str, Any]:
         """Give it as JSON's values."""
         delivered = {"rank": self.rank, "world_size": self.world_size, "since": self.since, "digest": self.digest}
-        place = {"epoch": self.position.epoch, "consumed": self.position.consumed}
+        place = {"epoch": self.position.epoch, "consumed": self.position.consumed, "ended": self.ended}
         return {"format": FORMAT, "order": dict(self.order), **place, "delivered": delivered}
 
     @classmethod
@@ -88,13 +92,13 @@ class State:
             position = Position(index(given["epoch"]), index(given["consumed"]))
             rest = given["delivered"]
             rank, world_size, since = (index(rest[name]) for name in ("rank", "world_size", "since"))
-            state = cls({**given["order"]}, position, rank, world_size, since, str(rest["digest"]))
+            order, ended, digest = {**given["order"]}, bool(given["ended"]), str(rest["digest"])
         except (KeyError, TypeError) as error:
             raise UsageError("this is no state of a loader", got=f"{type(error).__name__}: {error}") from None
         if not (0 <= rank < world_size and 0 <= since <= position.consumed):
             got = f"rank {rank} of {world_size}, samples {since} to {position.consumed}"
             raise UsageError("this is no state of a loader", got=got)
-        return state
+        return cls(order, position, ended, rank, world_size, since, digest)
 
     def check_order(self, expected: Mapping[str, Any]) -> None:
         """See that this is a state of a run with the same order."""
@@ -118,10 +122,11 @@ class State:
         for begin in range(first, self.position.consumed, SPAN * self.world_size):
             stop = min(begin + SPAN * self.world_size, self.position.consumed)
             delivered.add(order.at(np.arange(begin, stop, self.world_size, dtype=np.int64)))
-        if delivered.digest != self.digest:
+        expected = delivered.digest(ended=self.ended)
+        if self.digest != expected:
             raise UsageError(
                 f"rank {self.rank} delivered other samples than its order has",
                 got=f"digest {self.digest} of samples {self.since} to {self.position.consumed}",
-                expected=f"digest {delivered.digest}",
+                expected=f"digest {expected}",
                 hint="the run skipped or repeated samples: do not go on from this state",
             )
