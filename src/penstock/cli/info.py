@@ -1,4 +1,4 @@
-"""`penstock info`: what a dataset is and what it takes on disk."""
+"""`penstock info`: what a dataset is, what it takes on disk and, if asked, what an order of it is worth."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.order import order_lines, order_options, order_summary
 from penstock.cli.quantities import shown_bytes, shown_counts
 
 if TYPE_CHECKING:
@@ -17,15 +18,21 @@ __all__ = ["info"]
 
 @click.command()
 @click.argument("dataset", type=click.Path())
+@order_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-def info(*, dataset: str, as_json: bool) -> None:
+def info(*, dataset: str, as_json: bool, **options: Any) -> None:
     """Summarise DATASET: samples, fields, labels, and its sizes against the source's.
 
-    Nothing is read but manifest and index (a folder of images is listed); `penstock verify` checks the bytes.
+    With --order also what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but
+    manifest and index (a folder of images is listed); `penstock verify` checks the bytes.
     """
     from penstock.dataset import open_dataset
 
-    found = summary(open_dataset(dataset))
+    opened = open_dataset(dataset)
+    found = summary(opened)
+    order = order_summary(opened, **options)
+    if order is not None:
+        found["order"] = order
     click.echo(json.dumps(found, indent=1) if as_json else _text(found))
 
 
@@ -107,4 +114,6 @@ def _text(found: dict[str, Any]) -> str:
         lines.append(f"  packed   {shown_counts(found['outcomes'])}")
     elif found["left_out"]:
         lines.append(f"  left out {found['left_out']:,} files that are no samples")
+    if "order" in found:
+        lines += order_lines(found["order"])
     return "\n".join(lines)

@@ -18,9 +18,10 @@ mean over a batch and does not know the order inside it. And a window order deal
 that follow one another never come from the same lane, hence hardly ever from the same block, however small windows are.
 
 How: an order of a billion samples is not counted out. An excerpt is some whole batches, chosen by a fixed key, so that
-the same order always has the same numbers. All batches are taken where they are few: then the numbers are exact, but
-for a short last batch, in whose place the last whole one is taken. A run of a class may be longer than an excerpt can
-show; then samples further and further apart are compared, until some of them differ.
+the same order always has the same numbers. All batches are taken where they are few: then the numbers are exact. (In
+place of a short last batch stand a rank's last samples, as many as make a whole one: all batches are of one size.) A
+run of a class may be longer than an excerpt can show; then samples further and further apart are compared, until some
+of them differ.
 """
 
 from __future__ import annotations
@@ -101,6 +102,7 @@ class Excerpt:
     world_size: int
     positions: NDArray[np.int64]
     ids: NDArray[np.int64]
+    is_new: NDArray[np.bool_]  # not in the batch before, too
     is_whole: bool  # nothing is left out
 
     @classmethod
@@ -113,10 +115,10 @@ class Excerpt:
         # One at random from each of so many equal parts of the epoch: its beginning and end are seen as they should be.
         chosen = (np.arange(taken) * count + Permutation(count, mix_key(n, step))[:taken]) // taken
         batch, rank = np.divmod(chosen, world_size)
-        begin = np.minimum(batch * step, n - step) + rank
+        begin = np.minimum(batch * step, (n - step) // world_size * world_size) + rank
         positions = begin[:, None] + np.arange(size + 1) * world_size
         ids = order.at(np.minimum(positions, n - 1).reshape(-1)).reshape(positions.shape)
-        return cls(order, world_size, positions, ids, taken == count)
+        return cls(order, world_size, positions, ids, positions >= (batch * step)[:, None], taken == count)
 
     def quality(self, *, block: int, classes: Classes) -> Quality:
         """Tell what the order is worth, over blocks of so many stored neighbours and over these classes."""
@@ -124,7 +126,7 @@ class Excerpt:
         together = _group_sizes(ids // block)
         pairs = ids.size * (ids.shape[1] - 1)
         return Quality(
-            displacement=float(np.abs(ids - positions).mean()) / len(self.order),
+            displacement=float(np.abs(ids - positions)[self.is_new[:, :-1]].mean()) / len(self.order),
             same_block=int((together * (together - 1)).sum()) / max(pairs, 1),
             class_run=_run(len(self.order) / self.world_size, self._changes(classes)),
             classes_seen=len(_group_sizes(classes.of(ids))) / len(ids),
@@ -133,7 +135,7 @@ class Excerpt:
     def _changes(self, classes: Classes) -> float:
         """Estimate how often a sample is of another class than the one before it on the same rank."""
         n, found = len(self.order), classes.of(self.ids)
-        has_next = self.positions[:, 1:] < n
+        has_next = self.is_new[:, :-1] & (self.positions[:, 1:] < n)
         changes, pairs = int((found[:, 1:] != found[:, :-1])[has_next].sum()), int(has_next.sum())
         if self.is_whole or changes >= CHANGES:
             return changes / max(pairs, 1)
