@@ -158,6 +158,13 @@ def test_a_billion_samples_are_judged_by_a_few_thousand_and_always_alike(way):
     assert peak_bytes < 4_000_000
 
 
+def test_batches_of_any_size_tell_the_same_displacement():
+    order = WindowShuffle().order(Extent(10**6, 110_000 * 10**6), 0, 0)
+    for batch_size in (1, 256, 20_000, 10**6):
+        found = quality(order, batch_size=batch_size)
+        assert found.displacement == pytest.approx(1 / 3, rel=0.05)
+
+
 def test_more_samples_in_an_excerpt_change_little():
     order = WindowShuffle().order(Extent(10**6, 110_000 * 10**6), 0, 0)
     ways = {"block": 38, "classes": 1000, "batch_size": 256}

@@ -46,7 +46,8 @@ __all__ = ["Classes", "Excerpt", "Quality", "uniform_quality"]
 
 SAMPLES = 2**14  # of an excerpt: a window order needs up to a fifth of a millisecond for each
 CHANGES = 100  # from one class to another: fewer in an excerpt are no measure of how long runs are
-PAIRS = 2**11  # compared at each distance then
+PLACES = 2**11  # evenly spread over the epoch, where the batches of an excerpt are too few or too short
+BATCHES = 32  # fewer lie in too few places
 ENOUGH = 1 / 8  # of them differ: often enough to be counted, too seldom for two changes to lie between
 
 
@@ -122,15 +123,24 @@ class Excerpt:
 
     def quality(self, *, block: int, classes: Classes) -> Quality:
         """Tell what the order is worth, over blocks of so many stored neighbours and over these classes."""
-        positions, ids = self.positions[:, :-1], self.ids[:, :-1]
+        ids = self.ids[:, :-1]
         together = _group_sizes(ids // block)
         pairs = ids.size * (ids.shape[1] - 1)
         return Quality(
-            displacement=float(np.abs(ids - positions)[self.is_new[:, :-1]].mean()) / len(self.order),
+            displacement=self._displacement(),
             same_block=int((together * (together - 1)).sum()) / max(pairs, 1),
             class_run=_run(len(self.order) / self.world_size, self._changes(classes)),
             classes_seen=len(_group_sizes(classes.of(ids))) / len(ids),
         )
+
+    def _displacement(self) -> float:
+        """Measure how far samples are from where they are stored, by the order's length."""
+        n = len(self.order)
+        positions, ids = (every[:, :-1][self.is_new[:, :-1]] for every in (self.positions, self.ids))
+        if not self.is_whole and len(self.ids) < BATCHES:
+            positions = np.arange(PLACES) * n // PLACES
+            ids = self.order.at(positions)
+        return float(np.abs(ids - positions).mean()) / n
 
     def _changes(self, classes: Classes) -> float:
         """Estimate how often a sample is of another class than the one before it on the same rank."""
@@ -142,7 +152,7 @@ class Excerpt:
         share, distance = 0.0, self.world_size
         while share < ENOUGH and 4 * distance < n:
             distance *= 2
-            first = np.arange(PAIRS) * (n - distance) // PAIRS
+            first = np.arange(PLACES) * (n - distance) // PLACES
             one, other = (classes.of(self.order.at(at)) for at in (first, first + distance))
             share = float((one != other).mean())
         return share * self.world_size / distance
