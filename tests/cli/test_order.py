@@ -34,7 +34,6 @@ def loader(dataset, **options):
     ("words", "shuffle", "batch_size"),
     [
         (SMALL, WindowShuffle(lanes=4, window_bytes=24_000, block_bytes=6_000), 6),
-        ((*SMALL, "--alternates"), WindowShuffle(4, 24_000, 6_000, alternates=True), 6),
         (("--order", "window"), "window", 256),
         (("--order", "full"), "full", 256),
         (("--order", "sequential"), False, 256),
@@ -95,7 +94,7 @@ def test_a_dataset_without_classes_is_judged_as_if_it_had_some(tmp_path):
     [
         (("--lanes", 4), "--lanes: only goes with --order"),
         (("--window", "1MB", "--batch-size", 4), "--batch-size, --window: only goes with --order"),
-        (("--order", "full", "--alternates"), "--alternates: only goes with --order window"),
+        (("--order", "full", "--lanes", 4), "--lanes: only goes with --order window"),
         (("--order", "window", "--window", "big"), "is no size"),
         (("--order", "window", "--world-size", 3), "16 lanes cannot be shared out evenly"),
     ],

@@ -28,7 +28,7 @@ __all__ = ["order_lines", "order_options", "order_summary"]
 
 SORTED_CLASSES = 1000  # of a dataset without any
 LONG_EXCERPT = 2**18  # samples, where one costs a tenth of a microsecond
-OF_WINDOWS = ("lanes", "window_bytes", "block_bytes", "alternates")
+OF_WINDOWS = ("lanes", "window_bytes", "block_bytes")
 
 
 def _bytes_if_given(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
@@ -52,9 +52,6 @@ def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "block_bytes",
             callback=_bytes_if_given,
             help="What --order window reads in a row; with any order, what counts as one place (default: 4MiB).",
-        ),
-        click.option(
-            "--alternates", is_flag=True, default=None, help="Of --order window: every other epoch backwards."
         ),
         click.option("--world-size", type=positive, help="With --order: ranks that share the epochs (default: 1)."),
         click.option("--batch-size", type=positive, help="With --order: samples of a rank's batch (default: 256)."),
@@ -96,7 +93,7 @@ def order_summary(dataset: Dataset, *, order: str | None, **options: Any) -> dic
 
 def _check_given(order: str | None, given: Mapping[str, Any]) -> None:
     """Refuse settings that say nothing here: nobody shall believe that they were heeded."""
-    idle = set(given) if order is None else set(given) & {"lanes", "window_bytes", "alternates"}
+    idle = set(given) if order is None else set(given) & {"lanes", "window_bytes"}
     if idle and order != "window":
         names = ", ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in sorted(idle))
         raise click.UsageError(f"{names}: only goes with --order{' window' if order else ''}")
