@@ -1,7 +1,8 @@
 """Reproduce every published row: race what has to be raced, then say what was reached and what was to be.
 
     .peers/bin/python benchmarks/rows.py DATA                 everything, about half an hour on two cores
-    .peers/bin/python benchmarks/rows.py DATA --only photos   or large, raw, others, packing, starting, interpreter
+    .peers/bin/python benchmarks/rows.py DATA --only photos   or large, raw, others, packing, starting, interpreter,
+                                                              disk, own-disk, cache (the last three: root)
     python benchmarks/rows.py --show                          only the table (here and in the README), from results/
 
 DATA holds (or gets, from photographs.py) the folders photos, large and others; forms that peers make lie beside them.
@@ -17,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.bench import ratios
+from penstock.bench import ratios, standings
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -50,8 +51,21 @@ RACES = {
     "raw": Race("photos", "penstock-raw,ffcv-raw", epochs=3),
     "others": Race("others", "penstock,penstock-folder,native,turbo,torchvision,ffcv,dali", epochs=3),
 }
+SHOWN = {
+    "penstock": "penstock, packed",
+    "penstock-folder": "penstock, folder as it is",
+    "turbo": "whole-image libjpeg-turbo decode, nothing else",
+    "ffcv": "FFCV 1.0.2, JPEG",
+    "dali": "DALI 2.4 on the CPU",
+    "torchvision": "torchvision 0.29, ImageFolder + DataLoader",
+}
 SCRIPTS = {"packing": ("packing.py", "photos"), "starting": ("starting.py", "photos.pen")}
-SCRIPTS["interpreter"] = ("interpreter.py", "photos.pen")
+SCRIPTS |= {
+    "interpreter": ("interpreter.py", "photos.pen"),
+    "disk": ("disk.py", "photos"),
+    "cache": ("cache.py", "photos"),
+}
+SCRIPTS["own-disk"] = ("disk.py --own", "photos")
 ROWS = (
     Row("photos, packed", "photos", "penstock", "torchvision", 4.0),
     Row("photos, packed", "photos", "penstock", "ffcv", 3.0),
@@ -64,6 +78,9 @@ ROWS = (
     Row("raw images", "raw", "penstock-raw", "ffcv-raw", 1.2),
     Row("packing, one core", "packing", "ratio", "copy + jpegtran", 0.8),
     Row("packing, one core", "packing", "ratio_without_starts", "the same, without jpegtran's process starts", 0.8),
+    Row("emulated hard disk, cold", "disk", "penstock-window", "torchvision", 10.0),
+    Row("the same", "disk", "of_limit", "the disk's rate or the decoder's, the lower", 0.9),
+    Row("this machine's disk, cold", "own-disk", "of_limit", "the disk's rate or the decoder's, the lower", 0.9),
     Row("open 1.28 M samples, first batch, s", "starting", "open_and_first_batch_seconds", "", 0.3, at_most=True),
     Row("order of 10^9 samples, first id, s", "starting", "first_id_seconds", "", 0.05, at_most=True),
     Row("the same, bytes", "starting", "first_id_peak_bytes", "", 10e6, at_most=True),
@@ -96,9 +113,9 @@ def measure(name: str, data: Path, rounds: int) -> None:
         command += ["--rounds", str(rounds), "--epochs", str(race.epochs), "--against", against]
         command += ["--out", out, "--html", out.with_suffix(".html")]
     else:
-        script, form = SCRIPTS[name]
+        (script, *options), form = SCRIPTS[name][0].split(), SCRIPTS[name][1]
         make_data(data, form.partition(".")[0])
-        command = [sys.executable, HERE / script, data / form, "--out", out]
+        command = [sys.executable, HERE / script, data / form, *options, "--out", out]
     sys.stderr.write(f"{name}\n")
     subprocess.run(command, check=True)
     result = {**json.loads(out.read_text()), "revision": revision()}
@@ -119,8 +136,9 @@ def reached(row: Row) -> tuple[float, str] | None:
     if not path.exists():
         return None
     result = json.loads(path.read_text())
-    if result["kind"] != "race":
-        return float(result[row.peer]), ""
+    if row.peer in result:
+        rounds = result.get(f"{row.peer}_by_round")
+        return float(result[row.peer]), f"{min(rounds):.2f}-{max(rounds):.2f}, {len(rounds)} rounds" if rounds else ""
     found = next((ratio for ratio in ratios(result, row.against) if ratio.peer == row.peer), None)
     if found is None:
         return None
@@ -144,12 +162,32 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def rates() -> str:
+    """Lay out how fast the loaders were as a Markdown table."""
+    found = []
+    for name in ("photos", "large"):
+        result = json.loads((RESULTS / f"{name}.json").read_text())
+        found.append({standing.peer: standing.rate for standing in standings(result)})
+    lines = ["| loader | photos of about 500x375 | photos of 2048x1536 |", "|---|---|---|"]
+    for peer, label in SHOWN.items():
+        cells = [f"{rates[peer]:,.0f}" if rates.get(peer) else "did not finish" for rates in found]
+        lines.append(
+            "| " + " | ".join(f"**{cell}**" if peer == "penstock" else cell for cell in (label, *cells)) + " |"
+        )
+    return "\n".join(lines)
+
+
+def put(text: str, into: Path, name: str) -> None:
+    """Put a table into a page between its two marks."""
+    before, start, rest = into.read_text().partition(f"<!-- {name}: rows.py writes them -->\n")
+    _, end, after = rest.partition(f"\n<!-- end of {name} -->")
+    into.write_text(before + start + text + end + after)
+
+
 def show() -> None:
-    """Print the rows, and put them into the README between its two marks."""
-    readme = HERE / "README.md"
-    before, start, rest = readme.read_text().partition("<!-- rows: rows.py writes them -->\n")
-    _, end, after = rest.partition("\n<!-- end of rows -->")
-    readme.write_text(before + start + table() + end + after)
+    """Print the rows, and put them into this folder's README, and the rates into the project's."""
+    put(table(), HERE / "README.md", "rows")
+    put(rates(), HERE.parent / "README.md", "rates")
     print(table())
 
 
