@@ -3,12 +3,16 @@
 A photograph is smooth nearly everywhere, has edges between things, texture inside them and noise over all; its colour
 changes more slowly than its light. `photo` makes pixels of that kind from a seed. `jpeg` encodes them with Pillow,
 `cjpeg` with libjpeg-turbo's own tool, which knows every chroma mode, arithmetic coding and any restart interval.
+
+`photograph` is a real one: scikit-learn brings two along. Its files are found without importing it.
 """
 
 from __future__ import annotations
 
 import io
 import subprocess
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +20,6 @@ from PIL import Image
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -49,6 +52,14 @@ def photo(width: int, height: int, *, seed: int = 0, noise: float = 2.0) -> NDAr
     blue, red = colour[..., 0], colour[..., 1]
     pixels = np.stack([light + 1.402 * red, light - 0.344 * blue - 0.714 * red, light + 1.772 * blue], axis=2)
     return np.clip(np.rint(pixels), 0, 255).astype(np.uint8)
+
+
+def photograph(name: str) -> bytes:
+    """The JPEG of a real photograph, "china" or "flower", 640x427."""
+    spec = find_spec("sklearn")
+    assert spec is not None
+    assert spec.origin is not None
+    return (Path(spec.origin).parent / "datasets" / "images" / f"{name}.jpg").read_bytes()
 
 
 def _smooth(random: np.random.Generator, width: int, height: int, cells: int) -> NDArray[np.float32]:
