@@ -99,7 +99,7 @@ def main(dataset: str, folder: str) -> None:
     found: dict[str, Any] = {"cores": allowed_cores()}
     with loader_of(dataset) as loader:
         found["ranks by environment"] = ranks_of(loader)
-        found["threads"] = loader._loader._decoder._pool.threads
+        found["threads"] = loader._loader._decoder.threads
     with loader_of(dataset, rank=0, world_size=1) as loader:
         found["ranks by arguments"], found["samples by arguments"] = ranks_of(loader), sum(len(b.ids) for b in loader)
     dist.init_process_group("gloo", timeout=PATIENCE)

@@ -20,19 +20,10 @@ from penstock.transforms import Normalize, RandomHorizontalFlip, RandomResizedCr
 from penstock.types import Batch, Pair
 from tests.datasets import COUNT, labelled, masked, packed
 from tests.images import jpeg, photo
+from tests.stand_ins import stand_in
 
 AUGMENT = (RandomResizedCrop(32), RandomHorizontalFlip())
 FLOATS = (ToDtype(torch.float32, scale=True), Normalize([0.5, 0.4, 0.3], [0.2, 0.3, 0.4]))
-
-
-def stand_in(name, call, **attributes):
-    """Make an object that looks like torchvision's transform of that name."""
-    kind = type(
-        name, (), {"__module__": "torchvision.transforms.v2._misc", "__call__": lambda self, *inputs: call(*inputs)}
-    )
-    transform = kind()
-    vars(transform).update(attributes)
-    return transform
 
 
 def arrays(transforms=AUGMENT, **options):

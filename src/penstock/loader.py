@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 import numpy as np
 
 from penstock.dataset import Dataset, open_dataset
-from penstock.decode.batch import BatchDecoder, Encoded
+from penstock.decode.batch import Encoded
 from penstock.decode.image import MAX_PIXELS
+from penstock.decoding import FieldDecoder
 from penstock.errors import UsageError
 from penstock.order import Extent, WindowOrder
 from penstock.order.course import Course, Place, check_states
@@ -167,7 +168,17 @@ class Loader:
         self._windows = Windows(self.dataset, kinds, order, share) if isinstance(order, WindowOrder) else None
         self._memory = self._lay_out(memory)
         self._batch_reader = BatchReader(self.dataset, kinds, self._memory)
-        self._decoder = BatchDecoder(threads, max_pixels=self._tuning.max_pixels)
+        self._decoder = FieldDecoder(
+            self._selection,
+            self._planner,
+            self._memory,
+            values=self._plan.values,
+            dtypes=self._dtypes,
+            threads=threads,
+            max_pixels=self._tuning.max_pixels,
+            channels_first=channels_first,
+            orients=exif_orientation,
+        )
 
     def _read_path(self, start: Position, epochs: int, tally: Tally) -> Generator[Any, None, None]:
         """Everything that happens to a sample, in the order in which it happens."""
@@ -205,26 +216,9 @@ class Loader:
 
     def _decode(self, read: _Read) -> Batch | Pair:
         """Decode: the pixels of each field, the same crop for all; then what else belongs to the batch."""
-        planned, selection, errors, orientations = read.planned, self._selection, dict(read.bytes.errors), None
-        ids, geometry, padding = planned.ids, planned.geometry, planned.wanted.padding
-        if geometry is None:
-            orientations = self._decoder.orientations(read.encoded[self._selection.leader])
-            geometry = self._planner.geometry(planned.wanted, planned.epoch, orientations)
-        pixels: dict[str, NDArray[Any]] = {}
-        warned = 0
-        for name, encoded in read.encoded.items():
-            pixels[name] = self._memory.pixels(name, len(ids))
-            decoded = self._decoder.decode(
-                encoded,
-                geometry,
-                pixels[name],
-                channels_first=self._channels_first,
-                orientations=orientations,
-                leave_out=errors,
-            )
-            if decoded.errors:
-                errors |= {at: selection.located(error, int(ids[at]), name) for at, error in decoded.errors.items()}
-            warned += decoded.warned
+        planned, selection, errors = read.planned, self._selection, dict(read.bytes.errors)
+        ids, padding = planned.ids, planned.wanted.padding
+        pixels, warned = self._decoder.decode(planned, read.encoded, errors)
         read.bytes.release()
         labels = planned.labels
         if errors:
@@ -235,7 +229,7 @@ class Loader:
             ids, labels = ids[kept], {name: chosen(values, kept) for name, values in labels.items()}
             pixels = {name: compacted(array, kept) for name, array in pixels.items()}
         planned.tally.made(len(ids), warned=warned, errors={int(planned.ids[at]): errors[at] for at in sorted(errors)})
-        values = {name: self._valued(name, array) for name, array in pixels.items()} | labels
+        values = {name: self._decoder.valued(name, array) for name, array in pixels.items()} | labels
         if selection.is_pair:
             return Pair(values[selection.leader], labels[next(iter(labels))], ids, padding)
         return Batch({name: values[name] for name in selection.names}, ids, padding)
@@ -309,6 +303,7 @@ class Loader:
 
     def __repr__(self) -> str:
         shape = f"{len(self)} batches of {self.batch_size}, depth {self._memory.depth}"
+        shape += "" if self._planner.size else ", images decoded whole, one by one"
         return f"Loader({self.dataset!r}, {shape}, {self._plan!r})"
 
     @property
@@ -359,7 +354,9 @@ class Loader:
     def _lay_out(self, budget: int | None) -> BatchMemory:
         """Fix the shapes and types of a batch, and the memory that batches live in."""
         selection, delivery, values = self._selection, self._delivery, self._plan.values
-        height, width = self._planner.size
+        most = self._tuning.max_pixels
+        # Where images have sizes of their own, a sample counts as a row of so many pixels.
+        height, width = self._planner.size or (1, self._planner.image_pixels(self.batch_size, most=most))
         dtypes = {name: values.mask_dtype if kind == "mask" else values.dtype for name, kind in selection.kinds.items()}
         in_numpy = not delivery.applies_values  # otherwise batches leave decoding as uint8
         self._dtypes = {name: np.dtype(dtype if in_numpy else "uint8") for name, dtype in dtypes.items()}
@@ -383,17 +380,6 @@ class Loader:
     def _reader(self) -> Reader:
         """Make what reads the batches of an iteration."""
         return self._batch_reader if self._windows is None else self._windows.reader(self._memory.size_bytes)
-
-    def _valued(self, name: str, pixels: NDArray[np.uint8]) -> NDArray[Any]:
-        """Apply dtype and normalisation, if any."""
-        if self._dtypes[name] == np.uint8:
-            return pixels
-        out = self._memory.values(name, len(pixels))
-        if name in self._selection.masks:
-            np.copyto(out, pixels)
-        else:
-            self._plan.values.apply(pixels, out, channel_axis=1 if self._channels_first else 3)
-        return out
 
 
 class _HasCourse(Protocol):

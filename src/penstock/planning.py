@@ -2,7 +2,8 @@
 
 For thousands of samples at a time, because array operations cost the same for eight: which samples come at these
 positions, what the index says of them, their labels, and where each output lies in its source. Batches are views of
-that. Only where EXIF orientations are applied must the geometry wait: they are read with the images.
+that. Only where EXIF orientations are applied must the geometry wait: they are read with the images. And where images
+keep sizes of their own until after decoding, each has a geometry of its own, computed when its turn comes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Planned:
     wanted: Wanted
     expected: dict[str, Expected]  # by field
     labels: dict[str, Any]
-    geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images
+    geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images, or is not one
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -71,6 +72,9 @@ class Planner:
     def __init__(self, selection: Selection, plan: Plan, *, seed: int, orients: bool, verify: bool) -> None:
         self._selection, self._plan, self._seed = selection, plan, seed
         self._orients, self._verify = orients, verify
+        self.size: tuple[int, int] | None = None  # None: each image leaves the decoder with a size of its own
+        if orients and plan.leaves_size_open and len(selection.dataset):
+            return  # which of them are turned is not known yet
         try:
             self.size = plan.output_size(selection.widths, selection.heights, lambda ids: Draws.of(seed, 0, ids))
         except UsageError as error:
@@ -94,7 +98,7 @@ class Planner:
             name: Expected.of(column, ids, is_mask=name in masks, verify=self._verify)
             for name, column in self._selection.columns.items()
         }
-        geometry = None if self._orients else self.geometry(wanted, epoch)
+        geometry = None if self._orients or self.size is None else self.geometry(wanted, epoch)
         return Planned(tally, epoch, wanted, expected, self._selection.labels(ids), geometry)
 
     def geometry(self, wanted: Wanted, epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
@@ -108,7 +112,8 @@ class Planner:
             geometry = self._plan.geometry(widths, heights, Draws.of(self._seed, epoch, wanted.names))
         except UsageError as error:  # an image that is too small for its crop
             raise self._selection.named(error, ids) from None
-        if orientations is not None and len(ids) and (geometry.height, geometry.width) != self.size:
+        turned_size = (geometry.height, geometry.width)
+        if orientations is not None and len(ids) and self.size is not None and turned_size != self.size:
             raise UsageError(
                 "the images differ in size when they are turned by their orientations",
                 got=f"{geometry.width}x{geometry.height}",
@@ -116,6 +121,23 @@ class Planner:
                 hint="end with a transform that fixes the size, such as CenterCrop(224) or RandomResizedCrop(224)",
             )
         return geometry
+
+    def geometries(self, wanted: Wanted, epoch: int, orientations: NDArray[np.uint8] | None = None) -> list[Geometry]:
+        """Give each of these samples a geometry of its own: their sizes may differ."""
+        ones = [slice(at, at + 1) for at in range(len(wanted.ids))]
+        turns = [None if orientations is None else orientations[one] for one in ones]
+        return [self.geometry(wanted.part(one, 0), epoch, turn) for one, turn in zip(ones, turns, strict=True)]
+
+    def image_pixels(self, batch_size: int, *, most: int) -> int:
+        """Expect so many pixels per image where they have sizes of their own, none of them more than `most`.
+
+        That is the average, with a quarter to spare for batches above it, and in every batch the largest image of all.
+        """
+        selection = self._selection
+        draws = Draws.of(self._seed, 0, np.arange(len(selection.dataset)))
+        frames = self._plan.frames(selection.widths, selection.heights, draws)
+        pixels = np.minimum(frames.widths * frames.heights, most)
+        return int(1.25 * pixels.mean() + pixels.max() / batch_size) + 1
 
 
 def _part(geometry: Geometry, part: slice) -> Geometry:

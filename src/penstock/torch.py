@@ -2,7 +2,8 @@
 
 `Loader` is `penstock.Loader` with tensors: the same samples, order and pixels. With `device` a thread of its own moves
 batches there ahead of their use, as uint8, and applies dtype and normalisation there; a CPU device goes through the
-same code. Transforms that are not ours run last, in the consumer's thread.
+same code. Transforms that are not ours run last, in the consumer's thread. Where one of them is to fix the size, images
+come there one by one: they are a list of tensors until all have one size, and a batch from then on.
 
 `Dataset` is for a stock `torch.utils.data.DataLoader`: each worker process decodes in its own thread, whatever way it
 was started. A `Loader` is faster: it needs no processes, no collation and no copies between them.
@@ -283,10 +284,9 @@ class _Tensors:
         return self.valued(_mapped(batch, self._tensor))
 
     def _tensor(self, name: str, value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
-            return value  # a list: labels that are not numbers
-        tensor = _tensor_over(value)
-        return tensor.permute(0, 3, 1, 2) if name in self._kinds and not self._channels_first else tensor
+        if name in self._kinds:
+            return _each(value, _tensor_over if self._channels_first else lambda one: _tensor_over(one).movedim(-1, -3))
+        return _tensor_over(value) if isinstance(value, np.ndarray) else value  # a list: labels that are not numbers
 
     def valued(self, batch: Any) -> Any:
         """Apply dtype and normalisation, on whatever device the batch is."""
@@ -300,15 +300,21 @@ class _Tensors:
                 return value.to(getattr(torch, values.mask_dtype))
             if kind != "image" or not values.changes_images:
                 return value
+            return _each(value, apply)
+
+        def apply(images: torch.Tensor) -> torch.Tensor:
             dtype = getattr(torch, values.dtype)
             wide = dtype if dtype == torch.float64 else torch.float32
-            factors, shifts = (_per_channel(numbers, wide, value) for numbers in (values.factors, values.shifts))
-            return value.to(wide).mul_(factors).add_(shifts).to(dtype)
+            factors, shifts = (_per_channel(numbers, wide, images) for numbers in (values.factors, values.shifts))
+            return images.to(wide).mul_(factors).add_(shifts).to(dtype)
 
         return _mapped(batch, change)
 
     def rest(self, batch: Any, *, seed: int, epoch: int) -> Any:
         """Run the transforms that are not ours, each in the manner that it needs."""
+        if not self._plan.rest:
+            return batch
+        batch = _mapped(batch, lambda name, value: _stacked(value) if name in self._kinds else value)
         for transform in self._plan.rest:
             if isinstance(transform, Foreign) and transform.needs_labels:
                 if not len(batch.ids):
@@ -317,27 +323,42 @@ class _Tensors:
                 continue
             keys = [mix_key(seed, epoch, number) for number in batch.ids.tolist()]
             batch = _mapped(batch, partial(self._one, transform, keys))
-        return batch
+        return _mapped(batch, partial(self._of_one_size, batch.ids))
+
+    def _of_one_size(self, ids: NDArray[np.int64], name: str, value: Any) -> Any:
+        """See that images are a batch, and not several of several sizes."""
+        if name not in self._kinds or not isinstance(value, list):
+            return value
+        if not value:
+            return torch.empty(0, 3, 0, 0)  # every sample was skipped, and which size they would have had is unknown
+        first = value[0].shape
+        at = next(at for at, one in enumerate(value) if one.shape != first)
+        raise UsageError(
+            f"the images of a batch differ in size after {self._plan.told_rest}",
+            sample=int(ids[at]),
+            got=f"{list(value[at].shape)} and {list(first)}",
+            expected="one size",
+            hint="end with a transform that fixes the size, such as RandomResizedCrop(224)",
+        )
 
     def _one(self, transform: Foreign | ToDtype | Normalize, keys: list[int], name: str, value: Any) -> Any:
         if self._kinds.get(name) != "image":
             return value
         if isinstance(transform, ToDtype):
-            return _to_dtype(value, transform)
+            return _each(value, partial(_to_dtype, transform=transform))
         if isinstance(transform, Normalize):
-            if not value.is_floating_point():
-                raise UsageError("Normalize: the batch is not of floats", got=value.dtype, hint="put ToDtype before it")
-            mean, std = (_per_channel(numbers, value.dtype, value) for numbers in (transform.mean, transform.std))
-            return value.sub(mean).div_(std)
+            return _each(value, partial(_normalized, transform=transform))
         if transform.runs_on_batch or not len(value):
-            return transform.transform(value)
+            return _stacked(_each(value, transform.transform))
         with torch.random.fork_rng(devices=[]):
-            return torch.stack([_seeded(transform.transform, key, one) for key, one in zip(keys, value, strict=True)])
+            return _stacked([_seeded(transform.transform, key, one) for key, one in zip(keys, value, strict=True)])
 
     @staticmethod
     def _mixed(transform: Foreign, batch: Any, key: int) -> Pair:
         if not isinstance(batch, Pair):
             raise UsageError(f"{transform.name} mixes images and labels", hint="choose one image field and one label")
+        if isinstance(batch.images, list):
+            raise UsageError(f"{transform.name} mixes images of one size", hint="put a crop of fixed size before it")
         with torch.random.fork_rng(devices=[]):
             images, labels = _seeded(transform.transform, key, batch.images, batch.labels)
         return Pair(images, labels, batch.ids, batch.padding)
@@ -363,7 +384,7 @@ class _Transfer:
         """Copy and apply values, on a stream of our own, and wait until it is done: then the source may be recycled."""
         with nullcontext() if self._stream is None else torch.cuda.stream(self._stream):
             plain = _mapped(batch, self._tensors._tensor)  # noqa: SLF001  of this file
-            moved = self._tensors.valued(_mapped(plain, lambda _, value: self._moved(value)))
+            moved = self._tensors.valued(_mapped(plain, lambda _, value: _each(value, self._moved)))
         if self._stream is not None:
             self._stream.synchronize()
         return moved
@@ -375,7 +396,7 @@ class _Transfer:
         """Tell the allocator that the consumer's stream uses the batch, so that it is not reused too early."""
         if self._stream is not None:
             stream = torch.cuda.current_stream(self._device)
-            _mapped(batch, lambda _, value: value.record_stream(stream) if isinstance(value, torch.Tensor) else None)
+            _mapped(batch, lambda _, value: _each(value, partial(_note_use, stream)))
         return batch
 
 
@@ -386,6 +407,22 @@ def _mapped(batch: Any, change: Callable[[str, Any], Any]) -> Any:
     return Batch({name: change(name, value) for name, value in batch.items()}, batch.ids, batch.padding)
 
 
+def _note_use(stream: torch.cuda.Stream, value: Any) -> None:
+    if isinstance(value, torch.Tensor):
+        value.record_stream(stream)
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Change images: a batch of them at once, or one by one where they have sizes of their own."""
+    return [change(one) for one in value] if isinstance(value, list) else change(value)
+
+
+def _stacked(images: Any) -> Any:
+    """Make a batch of a list of images as soon as all have one size."""
+    is_even = isinstance(images, list) and len({one.shape for one in images}) == 1
+    return torch.stack(images) if is_even else images
+
+
 def _seeded(function: Callable[..., Any], key: int, *inputs: Any) -> Any:
     """Call a transform with torch's random numbers keyed by name. Only the CPU's generator: others are not touched."""
     torch.default_generator.manual_seed(key % 2**63)
@@ -393,7 +430,7 @@ def _seeded(function: Callable[..., Any], key: int, *inputs: Any) -> Any:
 
 
 def _per_channel(numbers: Sequence[float], dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:
-    return torch.tensor(numbers, dtype=dtype, device=like.device).reshape(1, -1, 1, 1)
+    return torch.tensor(numbers, dtype=dtype, device=like.device).reshape(-1, 1, 1)
 
 
 def _to_dtype(images: torch.Tensor, transform: ToDtype) -> torch.Tensor:
@@ -404,6 +441,13 @@ def _to_dtype(images: torch.Tensor, transform: ToDtype) -> torch.Tensor:
     if transform.scale and images.is_floating_point() != dtype.is_floating_point:
         raise UsageError("ToDtype: scale=True goes from uint8 to floats", got=f"{images.dtype} to {dtype}")
     return images.to(dtype)
+
+
+def _normalized(images: torch.Tensor, transform: Normalize) -> torch.Tensor:
+    if not images.is_floating_point():
+        raise UsageError("Normalize: the batch is not of floats", got=images.dtype, hint="put ToDtype before it")
+    mean, std = (_per_channel(numbers, images.dtype, images) for numbers in (transform.mean, transform.std))
+    return images.sub(mean).div_(std)
 
 
 def _tensor_over(array: NDArray[Any]) -> torch.Tensor:

@@ -3,6 +3,7 @@
     .peers/bin/python -m tests.transforms.real_torchvision
 
 Reads torchvision's own objects, and compares the size rules of Resize and the pixels of CenterCrop on random sizes.
+Loads images of mixed sizes through transforms that the decoder cannot do.
 """
 
 import numpy as np
@@ -11,9 +12,12 @@ from torchvision import transforms as v1
 from torchvision import tv_tensors
 from torchvision.transforms import InterpolationMode, v2
 
+import penstock
 from penstock.order import Draws
+from penstock.torch import Loader
 from penstock.transforms import Plan
 from penstock.transforms.canvas import Canvas
+from tests.datasets import packed
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 DRAWS = Draws.of(0, 0, np.array([0]))
@@ -71,6 +75,31 @@ def check_center_crop_shows_the_same_pixels():
         padded = np.pad(picture[0].numpy(), 60)
         shown = padded[60 + top : 60 + top + crop_height, 60 + left : 60 + left + crop_width]
         assert np.array_equal(shown, crop(picture)[0].numpy())
+
+
+def check_a_transform_that_the_decoder_cannot_do_fixes_the_size():
+    crop, to_float = v2.RandomResizedCrop(40), v2.ToDtype(torch.float32, scale=True)
+    for first in (
+        [v2.RandomResizedCrop(40, interpolation=InterpolationMode.BICUBIC)],
+        [v2.RandomResizedCrop(40, antialias=False)],
+        [v2.RandomVerticalFlip(), crop],
+        [v2.RandomApply([v2.GaussianBlur(3)]), crop],
+        [v2.ColorJitter(0.4), v2.RandomCrop(40)],
+        [to_float, v2.RandomRotation(10), v2.Resize(64), v2.CenterCrop(40)],
+        [v2.RandomResize(50, 60), v2.RandomCrop(40)],
+    ):
+        transform = v2.Compose([v2.ToImage(), *first, v2.RandomHorizontalFlip(), to_float, v2.Normalize(MEAN, STD)])
+        with Loader(packed(), batch_size=10, transforms=transform) as loader:
+            assert "images decoded whole" in repr(loader)
+            assert [tuple(images.shape) for images, _ in loader] == [(10, 3, 40, 40)] * 4 + [(7, 3, 40, 40)]
+    old = v1.Compose([v1.Resize(64, InterpolationMode.BICUBIC), v1.CenterCrop(40), v1.ToTensor()])
+    dataset = penstock.open(packed())
+    with Loader(packed(), batch_size=10, transforms=old) as loader:
+        for batch in loader:
+            for number, image in zip(batch.ids.tolist(), batch.images, strict=True):
+                whole = torch.from_numpy(dataset[number].image()).permute(2, 0, 1)
+                expected = old.transforms[1](old.transforms[0](whole))
+                assert (image * 255 - expected).abs().mean() <= 0.6
 
 
 if __name__ == "__main__":

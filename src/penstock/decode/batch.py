@@ -117,6 +117,11 @@ class BatchDecoder:
         self._books = {channels: HeaderBook(channels) for channels in (1, 3)}
         self._pid = os.getpid()
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether this is a child process, which has the decoder but not its threads."""
+        return os.getpid() != self._pid
+
     def decode(
         self,
         encoded: Encoded,
@@ -131,7 +136,7 @@ class BatchDecoder:
 
         Samples to `leave_out`, by position, have no bytes worth decoding; their slots are left alone.
         """
-        if os.getpid() != self._pid:
+        if self.is_inherited:
             raise UsageError("a decoder cannot be used in a child process", hint="make one in the process that uses it")
         expected, job = encoded.expected, _Job(encoded, geometry, out, channels_first, orientations)
         kinds, offsets, lengths, checksums = expected.kinds, encoded.offsets, encoded.lengths, expected.checksums
@@ -182,7 +187,7 @@ class BatchDecoder:
 
     def close(self) -> None:
         """End the threads. Calls under way finish first."""
-        if os.getpid() == self._pid:
+        if not self.is_inherited:
             self._pool.close()
             if self._pillow is not None:
                 self._pillow.shutdown()

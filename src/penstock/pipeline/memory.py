@@ -108,8 +108,10 @@ def _later(values: Mapping[str, int], dtypes: Mapping[str, str]) -> Later:
     return Later(sum(values[name] * size for name, size in sizes.items()), max(passing, default=0))
 
 
-def compacted(array: NDArray[Any], kept: NDArray[np.intp]) -> NDArray[Any]:
+def compacted(array: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[Any] | list[Any]:
     """Move the samples that are kept to the front, in place, and give just those."""
+    if isinstance(array, list):
+        return [array[at] for at in kept.tolist()]
     for to, at in enumerate(kept.tolist()):
         if to != at:
             array[to] = array[at]

@@ -98,6 +98,11 @@ class Canvas:
             )
         self._fills = (image, mask)
 
+    @property
+    def has_one_size(self) -> bool:
+        """Whether all frames have the same size."""
+        return not ((self.widths != self.widths[:1]).any() or (self.heights != self.heights[:1]).any())
+
     def geometry(self) -> Geometry:
         """Sum up the moves; all frames must have the same size by now."""
         width = int(self.widths[0]) if len(self.widths) else 0

@@ -7,6 +7,9 @@
 Order matters and is kept where it can be seen. Value transforms that stand before a geometric one are moved behind it:
 crops and flips do not care, and a resize differs by the rounding to uint8 alone. A transform that pads is the
 exception, because its fill value would be normalised too: that order is refused.
+
+Where no geometric transform fixes the size, one of the rest may: a crop with bicubic resampling, say. Then there is no
+size that all images leave the decoder with. They leave it whole, each with its own, and become a batch later.
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ class Plan:
                     hint="put penstock's geometric transforms first: they run in the decoder",
                 )
             elif rest:
-                rest.append(Foreign(given))
+                rest.append(Foreign(given, f"follows {_name(rest[0])}"))
             elif values and own.pads:
                 raise UsageError(
                     f"{type(own).__name__} may pad, so it cannot follow {type(values[-1]).__name__}",
@@ -67,20 +70,25 @@ class Plan:
 
     def geometry(self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws) -> Geometry:
         """Where the output images of these samples lie in their sources. Errors name a sample by its position here."""
+        return self.frames(widths, heights, draws).geometry()
+
+    def frames(self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws) -> Canvas:
+        """Where the frames of these samples have moved to; their sizes may differ."""
         canvas = Canvas(widths, heights)
         for stream, transform in enumerate(self.geometric):
             transform.move(canvas, draws.for_stream(stream))
-        return canvas.geometry()
+        return canvas
 
     def output_size(
         self,
         widths: NDArray[np.int32],
         heights: NDArray[np.int32],
         draws_for: Callable[[NDArray[np.intp]], UniformDraws],
-    ) -> tuple[int, int]:
-        """(height, width) of every output image, given all sizes of a dataset; an error where they would differ.
+    ) -> tuple[int, int] | None:
+        """(height, width) of every image that leaves the decoder, given all sizes of a dataset.
 
-        Errors name a sample by its position among those given.
+        Where they would differ: None if one of the rest may make them equal, otherwise an error. Errors name a sample
+        by its position among those given.
         """
         if not len(widths):
             return 0, 0
@@ -89,7 +97,10 @@ class Plan:
         else:  # every size that occurs, once
             some = np.unique(widths.astype(np.int64) << 32 | heights, return_index=True)[1]
         try:
-            geometry = self.geometry(widths[some], heights[some], draws_for(some))
+            frames = self.frames(widths[some], heights[some], draws_for(some))
+            if self.leaves_size_open and not frames.has_one_size:
+                return None
+            geometry = frames.geometry()
         except UsageError as error:
             if isinstance(error.sample, int):
                 error.sample = int(some[error.sample])
@@ -97,8 +108,18 @@ class Plan:
         return geometry.height, geometry.width
 
     @property
+    def told_rest(self) -> str:
+        """Name the rest, and say why the decoder does not do what it might be thought to do."""
+        return ", ".join(one.told if isinstance(one, Foreign) else type(one).__name__ for one in self.rest)
+
+    @property
+    def leaves_size_open(self) -> bool:
+        """Whether it is for the rest to fix the size."""
+        return not self._fixes_size and any(isinstance(one, Foreign) and one.moves_pixels for one in self.rest)
+
+    @property
     def _fixes_size(self) -> bool:
-        """Whether the transforms end in one size whatever they are given."""
+        """Whether the geometric transforms end in one size whatever they are given."""
         return any(
             isinstance(transform, (CenterCrop, RandomCrop, RandomResizedCrop))
             or (isinstance(transform, Resize) and isinstance(transform.size, Sequence) and len(transform.size) == 2)
@@ -106,7 +127,7 @@ class Plan:
         )
 
     def __repr__(self) -> str:
-        return f"Plan(geometric={list(self.geometric)}, values={self.values}, rest={[_name(one) for one in self.rest]})"
+        return f"Plan(geometric={list(self.geometric)}, values={self.values}, rest=[{self.told_rest}])"
 
 
 def _name(transform: Foreign | ToDtype | Normalize) -> str:

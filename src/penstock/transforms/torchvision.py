@@ -8,7 +8,8 @@ and runs there too.
 
 A foreign transform is called in one of three manners:
 - on the whole batch, where that gives what one call per sample would give: no randomness in it;
-- per sample, where every sample must get its own random numbers (a call on the batch would give all samples the same);
+- per sample, where every sample must get its own random numbers (a call on the batch would give all samples the same),
+  or where images differ in size at that point;
 - on the batch with its labels: CutMix and MixUp, which mix samples with one another.
 """
 
@@ -70,11 +71,17 @@ class Foreign:
     """A transform that is not ours and runs on torch tensors after decoding."""
 
     transform: Callable[..., Any]
+    why: str = ""  # the decoder does not do it, where a stranger might think that it does
 
     @property
     def name(self) -> str:
         """The transform's class name."""
         return type(self.transform).__name__
+
+    @property
+    def told(self) -> str:
+        """Name it, and say why it is not ours."""
+        return f"{self.name} ({self.why})" if self.why else self.name
 
     @property
     def runs_on_batch(self) -> bool:
@@ -116,8 +123,8 @@ def translate(transform: Any) -> Any:
         return Foreign(transform)
     try:
         return maker(transform)
-    except UsageError:  # arguments that the decoder cannot do, such as bicubic resampling: torchvision does it itself
-        return Foreign(transform)
+    except UsageError as error:  # arguments that the decoder cannot do, such as bicubic: torchvision does it itself
+        return Foreign(transform, str(error).partition("\n")[0].removeprefix(f"{type(transform).__name__}: "))
 
 
 def _is_torchvision(transform: Any) -> bool:

@@ -1,0 +1,112 @@
+"""Decoding: the pixels of each field of a batch, the same crop for all fields of a sample, in the dtype asked for.
+
+Usually all images leave the decoder with one size. Then a field is one array, in memory that was used before, and one
+native call fills it. Where images keep sizes of their own until a transform that is not ours makes them equal (see
+transforms/plan.py), a field is a list of arrays, one per sample.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+
+from penstock.decode.batch import BatchDecoder
+from penstock.decode.each import EachDecoder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from penstock.decode.batch import Decoded, Encoded
+    from penstock.errors import PenstockError
+    from penstock.pipeline.memory import BatchMemory
+    from penstock.planning import Planned, Planner
+    from penstock.selection import Selection
+    from penstock.transforms.normalize import Values
+    from penstock.types import Geometry
+
+__all__ = ["FieldDecoder"]
+
+Pixels: TypeAlias = "NDArray[Any] | list[NDArray[Any]]"
+
+
+@final
+class FieldDecoder:
+    """Decodes batches in `threads` threads, into `memory`. May be called from several threads."""
+
+    def __init__(
+        self,
+        selection: Selection,
+        planner: Planner,
+        memory: BatchMemory,
+        *,
+        values: Values,
+        dtypes: Mapping[str, np.dtype[Any]],
+        threads: int,
+        max_pixels: int,
+        channels_first: bool,
+        orients: bool,
+    ) -> None:
+        self._selection, self._planner, self._memory = selection, planner, memory
+        self._values, self._dtypes = values, dtypes
+        self._channels_first, self._orients, self.threads = channels_first, orients, threads
+        kind = EachDecoder if planner.size is None else BatchDecoder
+        self._decoder: BatchDecoder | EachDecoder = kind(threads, max_pixels=max_pixels)
+
+    def decode(
+        self, planned: Planned, encoded: Mapping[str, Encoded], errors: dict[int, PenstockError]
+    ) -> tuple[dict[str, Pixels], int]:
+        """Decode every field, and count warnings. Adds to `errors`, whose samples, by position, have no pixels."""
+        decoder, planner, ids, epoch = self._decoder, self._planner, planned.ids, planned.epoch
+        orientations = decoder.orientations(encoded[self._selection.leader]) if self._orients else None
+        decode: Callable[..., tuple[Pixels, Decoded]]
+        if isinstance(decoder, EachDecoder):
+            decode = partial(self._one_by_one, decoder, planner.geometries(planned.wanted, epoch, orientations))
+        else:
+            geometry = planned.geometry
+            if geometry is None:
+                geometry = planner.geometry(planned.wanted, epoch, orientations)
+            decode = partial(self._into_one_array, decoder, geometry)
+        pixels: dict[str, Pixels] = {}
+        warned = 0
+        for name, one in encoded.items():
+            pixels[name], decoded = decode(
+                name, one, channels_first=self._channels_first, orientations=orientations, leave_out=errors
+            )
+            for at, error in decoded.errors.items():
+                errors[at] = self._selection.located(error, int(ids[at]), name)
+            warned += decoded.warned
+        return pixels, warned
+
+    def _into_one_array(
+        self, decoder: BatchDecoder, geometry: Geometry, name: str, encoded: Encoded, **options: Any
+    ) -> tuple[Pixels, Decoded]:
+        out = self._memory.pixels(name, len(encoded))
+        return out, decoder.decode(encoded, geometry, out, **options)
+
+    def _one_by_one(
+        self, decoder: EachDecoder, geometries: list[Geometry], _: str, encoded: Encoded, **options: Any
+    ) -> tuple[Pixels, Decoded]:
+        return decoder.decode(encoded, geometries, **options)
+
+    def valued(self, name: str, pixels: Pixels) -> Pixels:
+        """Apply dtype and normalisation, if any."""
+        if self._dtypes[name] == np.uint8:
+            return pixels
+        if isinstance(pixels, list):
+            return [self._applied(name, one, np.empty(one.shape, self._dtypes[name])) for one in pixels]
+        return self._applied(name, pixels, self._memory.values(name, len(pixels)))
+
+    def _applied(self, name: str, pixels: NDArray[np.uint8], out: NDArray[Any]) -> NDArray[Any]:
+        if name in self._selection.masks:
+            np.copyto(out, pixels)
+        else:  # counted from the end, since one image has an axis less than a batch
+            self._values.apply(pixels, out, channel_axis=-3 if self._channels_first else -1)
+        return out
+
+    def close(self) -> None:
+        """End the threads."""
+        self._decoder.close()
