@@ -218,6 +218,14 @@ def test_page_locked_memory_is_given_where_there_is_a_gpu_and_refused_elsewhere(
             penstock.torch.Loader(packed(), **options)
 
 
+def test_a_gpu_that_is_not_there_is_what_the_error_is_about(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for device in ("cuda", torch.device("cuda:1")):
+        with pytest.raises(UsageError, match=r"no such device here: got device=.*cuda") as raised:
+            penstock.torch.Loader(packed(), batch_size=10, transforms=AUGMENT, device=device)
+        assert "pin_memory" not in str(raised.value)
+
+
 @pytest.mark.parametrize("device", [None, "cpu"])
 @pytest.mark.parametrize("transforms", [AUGMENT, (*AUGMENT, *FLOATS)])
 def test_page_locked_memory_is_recycled_by_its_allocator_alone(monkeypatch, device, transforms):

@@ -75,6 +75,9 @@ class Loader:
         if memory_format not in {torch.contiguous_format, torch.channels_last}:
             raise UsageError("memory_format", got=memory_format, expected="contiguous_format or channels_last")
         target = None if device is None else torch.device(device)
+        if target is not None and target.type == "cuda" and not torch.cuda.is_available():
+            built = "no GPU that torch can use" if torch.version.cuda or torch.version.hip else "a torch without CUDA"
+            raise UsageError("there is no such device here", got=f"device={device!r}, {built}", hint="leave device out")
         is_pinned = (target is not None and target.type == "cuda") if pin_memory is None else pin_memory
         if is_pinned and not torch.cuda.is_available():
             raise UsageError("page-locked memory needs a GPU", got="pin_memory=True", hint="leave pin_memory out")
