@@ -99,6 +99,19 @@ def test_a_view_has_the_chosen_samples_in_the_chosen_order(dataset):
         dataset.select(np.ones(3, bool))
 
 
+@pytest.mark.parametrize("condition", [pc.field("lable") == 1, pc.field("label") == "one", pc.field("label") + 1])
+def test_a_filter_that_cannot_be_applied_is_refused_with_the_columns_there_are(dataset, condition):
+    with pytest.raises(UsageError, match=r"the filter cannot be applied: got .*expected .*'label'"):
+        dataset.select(condition)
+
+
+def test_a_label_may_have_any_name_when_samples_are_chosen_by_it(tmp_path):
+    source = folders.write(tmp_path / "photos", {f"{number}.jpg": folders.jpeg(number) for number in range(3)})
+    (tmp_path / "labels.csv").write_text("file,#\n0.jpg,4\n1.jpg,5\n2.jpg,4\n")
+    dataset = penstock.open(source, labels=tmp_path / "labels.csv")
+    assert [sample.key for sample in dataset.select(pc.field("#") == 4)] == ["0", "2"]
+
+
 def test_a_dataset_travels_to_another_process_by_its_path(dataset):
     view = dataset.select([3, 1])
     again = pickle.loads(pickle.dumps(view))

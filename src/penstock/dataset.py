@@ -325,8 +325,13 @@ class Dataset:
     def select(self, which: NDArray[Any] | Sequence[int] | pc.Expression) -> Dataset:
         """Give a view of some samples: a mask, numbers, or a filter such as `pyarrow.compute.field("label") == 3`."""
         if isinstance(which, pc.Expression):
-            numbered = self.index.append_column("#", pa.array(np.arange(len(self))))
-            chosen = numpy_of(numbered.filter(which).column("#"))
+            unused = "#" * (1 + max(map(len, self.index.schema.names)))  # longer than any column's name
+            try:
+                found = self.index.append_column(unused, pa.array(np.arange(len(self)))).filter(which)
+            except pa.ArrowException as error:
+                got, expected = f"{which}: {error}".partition("\n")[0], f"a condition on some of {self.schema.names}"
+                raise UsageError("the filter cannot be applied", got=got, expected=expected) from error
+            chosen = numpy_of(found.column(unused))
         else:
             chosen = np.asarray(which)
             if chosen.dtype == np.bool_:
