@@ -49,6 +49,10 @@ def test_every_sample_is_the_file_it_came_from(dataset, source):
     for number in (12, -13):
         with pytest.raises(IndexError):
             dataset[number]
+    assert dataset[np.int32(3)].key == keys[3]
+    for number in (1.5, slice(2), "3", None):
+        with pytest.raises(UsageError, match=r"number; for several, there is select\(\): got .* whole number"):
+            dataset[number]
 
 
 def test_columns_say_where_the_bytes_are(dataset):

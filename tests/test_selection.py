@@ -41,6 +41,11 @@ def test_an_unknown_field_is_refused_with_those_there_are():
         Selection.of(penstock.open(packed()), ["image", "depth"])
 
 
+def test_one_name_is_not_taken_for_a_list_of_letters():
+    with pytest.raises(UsageError, match=r"a list of names: got 'image'(.|\n)*fields=\['image'\]"):
+        Selection.of(penstock.open(packed()), "image")
+
+
 def test_labels_alone_are_no_batch():
     with pytest.raises(UsageError, match="at least one image"):
         Selection.of(penstock.open(packed()), ["label"])

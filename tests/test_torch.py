@@ -271,6 +271,8 @@ def test_a_dataset_under_a_data_loader_gives_the_loaders_pixels():
     assert label.dtype == torch.int64
     with pytest.raises(IndexError):
         dataset[COUNT]
+    with pytest.raises(UsageError, match=r"a sample's number: got 1\.5, expected a whole number"):
+        dataset[1.5]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

@@ -27,6 +27,7 @@ from penstock.errors import ChecksumError, FormatError, ImageError, PenstockErro
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
+from penstock.pipeline.options import whole_number
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, file_positions, needed_columns, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
@@ -399,10 +400,10 @@ class Dataset:
         return str(self._values("key")[number])
 
     def __getitem__(self, number: int) -> Sample:
-        count = len(self)
+        number, count = whole_number(number, what="a sample's number; for several, there is select()"), len(self)
         if not -count <= number < count:
             raise IndexError(f"sample {number} of {count}")
-        number = int(number) % count
+        number %= count
         fields = {name: self._stored(number, name) for name in self.fields}
         labels = {name: self._values(name)[number].as_py() for name in self.label_names}
         return Sample(number, self.key(number), fields, labels)

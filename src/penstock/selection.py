@@ -47,6 +47,8 @@ class Selection:
     def of(cls, dataset: Dataset, fields: Sequence[str] | None) -> Selection:
         """Choose the fields of a batch (None: all), and see that they go together."""
         known = (*dataset.fields, *dataset.label_names)
+        if isinstance(fields, str):
+            raise UsageError("fields are a list of names", got=repr(fields), hint=f"pass fields=[{fields!r}]")
         names = tuple(known if fields is None else fields)
         if unknown := [name for name in names if name not in known]:
             raise UsageError("the dataset has no such field", got=unknown, expected=f"some of {list(known)}")

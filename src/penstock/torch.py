@@ -25,6 +25,7 @@ from penstock.dataset import open_dataset
 from penstock.errors import UsageError
 from penstock.loader import Delivery, LoaderStatistics, Tuning
 from penstock.order.mix import mix_key
+from penstock.pipeline.options import whole_number
 from penstock.transforms import Normalize, Plan, ToDtype
 from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Pair
@@ -223,10 +224,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
         return len(self.dataset)
 
     def __getitem__(self, number: int) -> Any:
-        count = len(self)
+        number, count = whole_number(number, what="a sample's number"), len(self)
         if not -count <= number < count:
             raise IndexError(f"sample {number} of {count}")
-        return self.__getitems__([int(number) % count])[0]
+        return self.__getitems__([number % count])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Any]:
         """Give several samples; DataLoader asks for a batch's at once."""

@@ -136,9 +136,10 @@ def test_our_geometry_cannot_follow_a_foreign_transform():
         Plan([JITTER, CenterCrop(8)])
 
 
-def test_what_is_no_transform_is_refused():
+@pytest.mark.parametrize("given", [[3], "RandomResizedCrop", ["flip"], b"x", None])
+def test_what_is_no_transform_is_refused(given):
     with pytest.raises(UsageError, match="not a transform"):
-        Plan([3])
+        Plan(given)
 
 
 def test_torchvision_is_never_imported():

@@ -101,7 +101,7 @@ class Foreign:
 
 def flatten(transforms: Any) -> Iterator[Any]:
     """Yield transforms one by one, out of lists, Compose and Sequential, without those that fall away."""
-    if isinstance(transforms, Sequence):
+    if isinstance(transforms, Sequence) and not isinstance(transforms, (str, bytes)):  # a text holds texts, endlessly
         for transform in transforms:
             yield from flatten(transform)
     elif type(transforms).__name__ in CONTAINERS:
