@@ -68,6 +68,15 @@ def test_no_floor_uses_the_one_above_it():
     assert done.returncode == 0, done.stdout
 
 
+def test_every_room_but_two_is_held_to_do_without_torch():
+    """`torch` is the one that knows it; in `bench` only the peers do, each loaded by name in a process of its own."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    held = {name for contract in contracts if contract["type"] == "forbidden" for name in contract["source_modules"]}
+    bench = {f"penstock.bench.{module.name}" for module in pkgutil.iter_modules([str(PACKAGE / "bench")])}
+    rooms = {f"penstock.{room}" for room in set().union(*layers()) - {"torch", "bench"}}
+    assert held == rooms | bench - {"penstock.bench.peers"}
+
+
 def test_the_native_core_has_few_doors():
     """Who may call it is listed in the plan; there, and only there, its import is left unchecked."""
     imports = re.compile(r"^\s*(from|import) penstock\b.*\b_native\b", re.MULTILINE)
