@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EachDecoder"]
 
+MAX_SIDE = 65535  # of what the native core makes
+
 
 @final
 class EachDecoder:
@@ -71,8 +73,8 @@ class EachDecoder:
     ) -> tuple[NDArray[np.uint8], PenstockError | None, int]:
         geometry, part = geometries[position], slice(position, position + 1)
         width, height, channels = geometry.width, geometry.height, 1 if encoded.expected.is_mask else 3
-        if width * height > self._max_pixels:
-            got, expected = f"{width}x{height}", f"at most {self._max_pixels}"
+        if width * height > self._max_pixels or max(width, height) > MAX_SIDE:
+            got, expected = f"{width}x{height}", f"at most {self._max_pixels}, and {MAX_SIDE} each way"
             return np.empty((0, 0, 0), np.uint8), ImageError("too many pixels", got=got, expected=expected), 0
         out = np.empty((1, channels, height, width) if channels_first else (1, height, width, channels), np.uint8)
         decoded = self._decoder.decode(
