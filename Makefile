@@ -50,10 +50,11 @@ wheel: $(VENV)/built  ## a wheel of this machine's kind, in dist/
 
 lock: $(VENV)/locked  ## resolve the pinned packages anew
 	$(PIP) install --quiet uv==$(UV)
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --extra dev --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --no-emit-package torch pyproject.toml $${PIP_FIND_LINKS:+--find-links $$PIP_FIND_LINKS} \
+	  > $(VENV)/compiled.txt
 	{ echo "# Every package of the environment, pinned with hashes for Python 3.10 and newer. Written by 'make lock'."; \
-	  $(BIN)/uv pip compile --quiet --universal --python-version 3.10 --generate-hashes --extra dev --no-header --no-annotate \
-	    --no-emit-index-url --no-emit-find-links --no-emit-package torch pyproject.toml $${PIP_FIND_LINKS:+--find-links $$PIP_FIND_LINKS} \
-	  | $(BIN)/python requirements/without_torch_builds.py; } > requirements/lock.new
+	  $(BIN)/python requirements/without_torch_builds.py < $(VENV)/compiled.txt; } > requirements/lock.new
 	mv requirements/lock.new requirements/lock.txt
 
 clean:  ## remove what was built, made by the demo, or cached; the environment stays
