@@ -18,8 +18,10 @@ DISTRIBUTIONS = penstock_packed.DISTRIBUTIONS
 
 
 def prepare(case: Case) -> tuple[Path | None, bool]:
-    """Read the folder as it is."""
-    del case
+    """Leave the folder as it is; read the headers of its files, once and for all."""
+    from penstock import open as open_dataset
+
+    open_dataset(case.data)
     return None, False
 
 
