@@ -23,9 +23,10 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.bench.machine import describe, versions
-from penstock.dataset import PackedIndex
+from penstock.packed import PackedIndex
 from penstock.shard.index import encode_index
 from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry
+from penstock.storage.local import LocalStore
 
 ROWS = 1_280_000
 FIRST_BATCH = """
@@ -58,7 +59,7 @@ print(json.dumps({"first_id": first, "seconds": seconds, "peak_bytes": tracemall
 
 def enlarge(packed: Path, out: Path) -> None:
     """Write a dataset of ROWS samples whose shards are those of `packed`, its rows repeated."""
-    index = PackedIndex(str(packed))
+    index = PackedIndex(LocalStore(str(packed)))
     table = index.columns(index.schema.names)
     rows = np.arange(ROWS)
     large = table.take(pa.array(rows % len(table)))

@@ -164,7 +164,7 @@ def test_a_shard_that_is_cut_short_fails_only_the_samples_behind_the_cut(packed,
     os.truncate(shard, int(column.offset[inside[-1]]) + 10)
     reading = packed.plan_reading(np.arange(12), ("image",))
     block = np.zeros(reading.reads.block_bytes, np.uint8)
-    errors = packed.fill(reading, block)
+    errors = packed.begin(reading, block).errors()
     assert list(errors) == [inside[-1]]
     assert isinstance(errors[inside[-1]], FormatError)
     start = reading.starts[0, 0]

@@ -93,7 +93,7 @@ def test_an_error_of_a_stage_stops_the_threads_and_keeps_its_traceback(monkeypat
     def fail(*_, **__):
         raise MemoryError("no block")
 
-    monkeypatch.setattr(type(loader.dataset), "fill", fail)
+    monkeypatch.setattr(type(loader.dataset), "begin", fail)
     with pytest.raises(MemoryError, match="no block"):
         list(loader)
     assert settles_at(alone)
@@ -137,7 +137,7 @@ def test_closing_ends_iterations_under_way():
 def test_a_stage_that_hangs_is_named_after_the_deadline(monkeypatch):
     gate = threading.Event()
     loader = Loader(packed(), batch_size=4, transforms=CROP, threads=1, tuning=Tuning(deadline_seconds=0.2))
-    monkeypatch.setattr(type(loader.dataset), "fill", lambda *_, **__: gate.wait(20))
+    monkeypatch.setattr(type(loader.dataset), "begin", lambda *_, **__: gate.wait(20))
     with pytest.raises(TimeoutError, match="penstock-read-0 works on item 0"):
         next(iter(loader))
     gate.set()
@@ -154,7 +154,7 @@ from penstock.transforms import RandomResizedCrop
 def hang(*_, **__):
     print("hangs", flush=True)
     threading.Event().wait()
-Dataset.fill = hang
+Dataset.begin = hang
 with Loader(sys.argv[1], batch_size=4, transforms=RandomResizedCrop(32), tuning=Tuning(deadline_seconds=60)) as loader:
     batches = iter(loader)
     next(batches)

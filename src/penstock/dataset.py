@@ -1,7 +1,7 @@
 """A dataset: storage and shard on the way out. Where every sample's bytes are, and reading them.
 
 `open_dataset` (as `penstock.open`) takes a packed dataset or an untouched folder of images; what it gives is the
-same. A Dataset stands on an index (below: `PackedIndex`, or ingest's `FolderIndex`), loads columns when they are
+same. A Dataset stands on an index (`PackedIndex`, or ingest's `FolderIndex`), loads columns when they are
 first asked for, and holds no file open between reads. Samples are numbered from 0; `select` gives a view of some of
 them, numbered anew.
 
@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from penstock.decode.array import decode_array
 from penstock.decode.image import decode_image, decode_mask
@@ -27,12 +27,13 @@ from penstock.errors import ChecksumError, FormatError, ImageError, PenstockErro
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
+from penstock.packed import PackedIndex
 from penstock.pipeline.options import whole_number
 from penstock.shard.checks import crc32c
-from penstock.shard.index import column_names, file_positions, needed_columns, numpy_of, to_column
-from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
+from penstock.shard.index import column_names, numpy_of, to_column
+from penstock.shard.manifest import MANIFEST_NAME
 from penstock.storage.journal import is_unfinished
-from penstock.storage.local import fill_block, read_file, storage_error
+from penstock.storage.local import LocalStore
 from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
 
@@ -42,8 +43,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.storage.ranges import ReadPlan
+    from penstock.storage.store import Arrival, Failure
 
-__all__ = ["Block", "Dataset", "PackedIndex", "Reading", "Sample", "open_dataset"]
+__all__ = ["Block", "Dataset", "Filling", "Reading", "Sample", "open_dataset"]
 
 _RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
@@ -81,76 +83,12 @@ class Index(Protocol):
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the path."""
 
-    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
-        """Give paths to open, and each file's position among them."""
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine."""
 
-
-@final
-class PackedIndex:
-    """The index of a packed dataset: manifest and Parquet file."""
-
-    def __init__(self, path: str, digest: str | None = None) -> None:
-        self.path = path
-        file = os.path.join(path, MANIFEST_NAME)
-        try:
-            encoded = read_file(file)
-        except OSError as error:
-            raise storage_error(error, file) from error
-        self.manifest: Manifest = decode_manifest(encoded, file)
-        self.digest = hashlib.sha256(encoded).hexdigest()
-        if digest not in {None, self.digest}:
-            raise FormatError("the dataset was replaced by another while it was in use", file=file)
-        self.classes = self.manifest.classes
-        listed = self.manifest.provenance.get("skipped", [])
-        self.skipped = tuple(Skipped.from_dict(item) for item in listed if isinstance(item, dict))
-        self._file = os.path.join(path, self.manifest.index.file)
-        self._paths = [os.fsencode(os.path.join(path, shard.file)) for shard in self.manifest.shards]
-        self.file_count = len(self._paths)
-        self.parts: tuple[int, ...] = (self.manifest.samples,)
-        self.file_bytes = np.array([shard.bytes for shard in self.manifest.shards], np.int64)
-        with self._open() as parquet:
-            self.schema: pa.Schema = parquet.schema_arrow
-            rows = parquet.metadata.num_rows
-        if rows != self.manifest.samples:
-            what = "index and manifest disagree about the number of samples"
-            raise FormatError(what, file=self._file, got=rows, expected=self.manifest.samples)
-        # What the manifest names, and no other column: a later writer may have added any.
-        self.fields, self.label_names = tuple(self.manifest.fields), tuple(self.manifest.labels)
-        needed = needed_columns(self.fields, self.label_names)
-        lacking = [name for name in needed if name not in self.schema.names]
-        if lacking:
-            raise FormatError("the index lacks a column", file=self._file, expected=lacking[0])
-
-    def __len__(self) -> int:
-        return self.manifest.samples
-
-    def columns(self, names: Sequence[str]) -> pa.Table:
-        """Read some of the columns; the Parquet file is open only meanwhile."""
-        with self._open() as parquet:
-            return parquet.read(columns=list(names), use_threads=True)
-
-    def files(self) -> NDArray[np.int32]:
-        """Say for each row which shard it lies in."""
-        return file_positions(self.columns(["file"]), [shard.file for shard in self.manifest.shards], self._file)
-
-    def names(self, files: NDArray[np.int32]) -> list[str]:
-        """Name shards."""
-        return [self.manifest.shards[file].file for file in files.tolist()]
-
-    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
-        """Give the paths of all shards: there are few, so every read is given the same list."""
-        return self._paths, files
-
-    def _open(self) -> pq.ParquetFile:
-        try:
-            return pq.ParquetFile(self._file, memory_map=True)
-        except OSError as error:
-            raise storage_error(error, self._file) from error
-        except pa.ArrowException as error:
-            raise FormatError(f"the index cannot be read: {error}", file=self._file) from error
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return PackedIndex, (self.path, self.digest)
+    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
+        """Begin to read, see `Store.begin`; files by their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +138,36 @@ class Reading:
 
     ids: NDArray[np.int64]
     fields: tuple[str, ...]
-    reads: ReadPlan  # its files are positions in `paths`
-    paths: Sequence[bytes]
-    files: NDArray[np.int32]  # of each read, by the index's numbers
+    reads: ReadPlan  # of files by the index's numbers
     starts: NDArray[np.int64]  # [fields, samples] in the block
     lengths: NDArray[np.int64]  # [fields, samples]
+
+
+@final
+class Filling:
+    """A plan that is being carried out: samples on their way into a block."""
+
+    def __init__(self, dataset: Dataset, reading: Reading, block: NDArray[np.uint8], arrival: Arrival) -> None:
+        self._dataset, self._reading, self._block, self._arrival = dataset, reading, block, arrival
+        self._errors: dict[int, PenstockError] | None = None
+
+    def errors(self) -> dict[int, PenstockError]:
+        """Wait for the samples; the errors of those that did not arrive, by position among those asked for."""
+        if self._errors is None:
+            reading, found = self._reading, dict[int, PenstockError]()
+            for failure in self._arrival.failures():
+                of_read = reading.reads.read == failure.read
+                ends = reading.reads.start + reading.lengths.reshape(-1) - reading.reads.position[failure.read]
+                for position in np.flatnonzero(of_read & (ends > failure.arrived)).tolist():
+                    field, sample = divmod(position, len(reading.ids))
+                    error = self._dataset.read_error(int(reading.ids[sample]), reading.fields[field], failure)
+                    found[sample] = error
+            self._errors = found
+        return self._errors
+
+    def cancel(self) -> None:
+        """Say that nobody wants the samples any more."""
+        self._arrival.cancel()
 
 
 @final
@@ -271,9 +234,16 @@ class Dataset:
         """Name files."""
         return self._index.names(files)
 
-    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
-        """Give paths to open, and each file's position among them."""
-        return self._index.paths(files)
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine: in its page cache once they are read."""
+        return self._index.is_local
+
+    def begin_reads(
+        self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+    ) -> Arrival:
+        """Begin to carry out reads of files by their numbers."""
+        return self._index.begin(reads, block, ways=ways)
 
     @property
     def digest(self) -> str:
@@ -352,7 +322,7 @@ class Dataset:
         reading = self.plan_reading(self._checked(np.asarray(ids)), (field,))
         if block is None or len(block) < reading.reads.block_bytes:
             block = np.empty(reading.reads.block_bytes, np.uint8)
-        errors = self.fill(reading, block)
+        errors = self.begin(reading, block).errors()
         if errors:
             raise errors[min(errors)]
         return Block(block, reading.starts[0], reading.lengths[0])
@@ -362,35 +332,24 @@ class Dataset:
         columns = [self.column(field) for field in fields]
         file, offset, length = (np.concatenate([getattr(one, name)[ids] for one in columns]) for name in _RANGE)
         reads = plan_reads(file, offset, length, alignment=alignment)
-        paths, of_read = self._index.paths(reads.file)
         starts, lengths = (array.reshape(len(fields), len(ids)) for array in (reads.start, length))
-        return Reading(ids, tuple(fields), replace(reads, file=of_read), paths, reads.file, starts, lengths)
+        return Reading(ids, tuple(fields), reads, starts, lengths)
 
-    def fill(
-        self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
-    ) -> dict[int, PenstockError]:
-        """Carry a plan out, each read in its way, see `fill_block`.
+    def begin(self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Filling:
+        """Begin to carry a plan out, each read in its way, see `fill_block`."""
+        return Filling(self, reading, block, self._index.begin(reading.reads, block, ways=ways))
 
-        Gives the errors of samples that could not be read, by position among those asked for.
-        """
-        reads, errors = reading.reads, dict[int, PenstockError]()
-        for read, number, arrived in fill_block(reading.paths, reads, block, ways=ways):
-            ends = reads.start + reading.lengths.reshape(-1) - reads.position[read]
-            for position in np.flatnonzero((reads.read == read) & (ends > arrived)).tolist():
-                field, sample = divmod(position, len(reading.ids))
-                column, path = self.column(reading.fields[field]), reading.paths[reads.file[read]]
-                errors[sample] = self._read_error(int(reading.ids[sample]), column, path, number)
-        return errors
-
-    def _read_error(self, number: int, column: Column, path: bytes, error_number: int) -> PenstockError:
-        error: PenstockError
-        if error_number:
-            error = storage_error(OSError(error_number, ""), os.fsdecode(path))
-        elif isinstance(self._index, PackedIndex):
+    def read_error(self, number: int, field: str, failure: Failure) -> PenstockError:
+        """Say what is wrong with a sample that did not arrive."""
+        column, error = self.column(field), failure.error
+        file = int(column.file[number])
+        if error is None and isinstance(self._index, PackedIndex):
             error = FormatError("the shard ends before the sample's bytes", hint="run `penstock verify` on the dataset")
-        else:
+        elif error is None:
             error = SourceError("the file is shorter than when it was indexed", hint="open the folder again")
-        error.file = shown(os.fsdecode(path))
+        else:
+            error = copy(error)  # one read may bring many samples
+        error.file = error.file or shown(os.path.join(self.path, self._index.names(np.array([file], np.int32))[0]))
         error.sample = self.key(number)
         error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
         return error
@@ -470,7 +429,7 @@ def open_dataset(path: str | os.PathLike[str], *, labels: str | os.PathLike[str]
     if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
-        return Dataset(PackedIndex(folder))
+        return Dataset(PackedIndex(LocalStore(folder)))
     if is_unfinished(folder):
         hint = "run the same `penstock pack` again: it goes on where it stopped"
         raise UsageError("this dataset is not finished: packing it was interrupted", file=shown(folder), hint=hint)

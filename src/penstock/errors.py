@@ -84,7 +84,8 @@ class PenstockError(Exception):
 
 def _rebuild(kind: type[PenstockError], what: str, state: dict[str, Any]) -> PenstockError:
     error = kind(what)
-    error.__dict__.update(state)
+    for name, value in state.items():
+        setattr(error, name, value)
     return error
 
 
@@ -114,6 +115,10 @@ class SourceError(DataError):
 
 class StorageError(PenstockError, OSError):
     """The medium failed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, (kind, what, state) = super().__reduce__()
+        return rebuild, (kind, what, {**state, "errno": self.errno})
 
 
 class StalledError(PenstockError, TimeoutError):

@@ -11,6 +11,7 @@ all samples alike.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from penstock.storage.ranges import ReadPlan
+    from penstock.storage.store import Arrival, Failure
 
 __all__ = ["JoinedIndex", "join"]
 
@@ -53,6 +57,7 @@ class JoinedIndex:
         self.skipped = tuple(skipped for dataset in datasets for skipped in dataset.skipped)
         self.fields, self.label_names = first.fields, first.label_names
         self.schema = pa.unify_schemas([dataset.schema for dataset in datasets], promote_options="permissive")
+        self.is_local = all(dataset.is_local for dataset in datasets)
         self.parts = tuple(len(dataset) for dataset in datasets)
         self._first_file = np.cumsum([0, *(dataset.file_count for dataset in datasets)])
         self.file_count = int(self._first_file[-1])
@@ -74,15 +79,14 @@ class JoinedIndex:
             names[where] = dataset.names(files[where] - first)
         return names.tolist()
 
-    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
-        """Give paths to open, and each file's position among them."""
-        paths: list[bytes] = []
-        positions = np.empty(len(files), np.int32)
-        for dataset, first, where in self._by_part(files):
-            some, position = dataset.paths(files[where] - first)
-            positions[where] = position + len(paths)
-            paths += some
-        return paths, positions
+    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
+        """Begin to read, from each dataset what lies in it."""
+        parts = []
+        for dataset, first, where in self._by_part(reads.file):
+            some = None if ways is None else ways[where]
+            plan = reads.part(where, file=reads.file[where] - first)
+            parts.append((where, dataset.begin_reads(plan, block, ways=some)))
+        return _Arrivals(parts)
 
     def _by_part(self, files: NDArray[np.int32]) -> list[tuple[Dataset, int, NDArray[np.intp]]]:
         """Sort files by the dataset that they belong to: it, its first file's number, which of the files."""
@@ -99,6 +103,25 @@ class JoinedIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JoinedIndex, (self._datasets,)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Arrivals:
+    """Bytes under way from several datasets; with each its reads, by their numbers in the whole plan."""
+
+    parts: list[tuple[NDArray[np.intp], Arrival]]
+
+    def failures(self) -> list[Failure]:
+        """Wait for all of them."""
+        return [
+            replace(failure, read=int(where[failure.read])) for where, one in self.parts for failure in one.failures()
+        ]
+
+    def cancel(self) -> None:
+        """Stop all of them."""
+        for _, one in self.parts:
+            one.cancel()
 
 
 def _check_alike(one: Dataset, other: Dataset) -> None:

@@ -167,7 +167,6 @@ class Loader:
         order, kinds = self._course.order(0), tuple(self._selection.kinds)
         self._windows = Windows(self.dataset, kinds, order, share) if isinstance(order, WindowOrder) else None
         self._memory = self._lay_out(memory)
-        self._batch_reader = BatchReader(self.dataset, kinds, self._memory)
         self._decoder = FieldDecoder(
             self._selection,
             self._planner,
@@ -187,6 +186,7 @@ class Loader:
         planned = self._planner.batches(legs, share, places, tally)  # Planned: ids, labels, where crops lie
         stages = [
             Stage("read", partial(self._read, reader), depth=reader.depth),  # _Read: their encoded bytes
+            *([] if self.dataset.is_local else [Stage("arrive", _arrived, depth=1)]),  # the same, when they are there
             Stage("decode", self._decode, threads=self._calls, depth=self._memory.depth),  # Pair or Batch: pixels
         ]
         if self._delivery.finish is not None:
@@ -216,7 +216,7 @@ class Loader:
 
     def _decode(self, read: _Read) -> Batch | Pair:
         """Decode: the pixels of each field, the same crop for all; then what else belongs to the batch."""
-        planned, selection, errors = read.planned, self._selection, dict(read.bytes.errors)
+        planned, selection, errors = read.planned, self._selection, dict(read.bytes.errors())
         ids, padding = planned.ids, planned.wanted.padding
         pixels, warned = self._decoder.decode(planned, read.encoded, errors)
         read.bytes.release()
@@ -275,7 +275,7 @@ class Loader:
         """Load these samples as one batch, now and in this thread; the same pixels as in an iteration of that epoch."""
         self._check_open()
         planned = self._planner.samples(Wanted(self._selection.numbers(ids)), epoch, Tally())
-        return self._decode(self._read(self._batch_reader, planned))
+        return self._decode(self._read(self._batch_reader(), planned))
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is."""
@@ -379,7 +379,10 @@ class Loader:
 
     def _reader(self) -> Reader:
         """Make what reads the batches of an iteration."""
-        return self._batch_reader if self._windows is None else self._windows.reader(self._memory.size_bytes)
+        return self._batch_reader() if self._windows is None else self._windows.reader(self._memory.size_bytes)
+
+    def _batch_reader(self) -> BatchReader:
+        return BatchReader(self.dataset, tuple(self._selection.kinds), self._memory)
 
 
 class _HasCourse(Protocol):
@@ -394,6 +397,12 @@ def verify_resume(loader: _HasCourse, states: Sequence[Mapping[str, Any]]) -> No
     samples delivered since its process began or resumed; the order is computed anew and compared.
     """
     check_states(loader.course, states)
+
+
+def _arrived(read: _Read) -> _Read:
+    """Wait until a batch's bytes are there: decoding would wait, too, but this is not its time."""
+    read.bytes.errors()
+    return read
 
 
 def _extent(dataset: Dataset) -> Extent:

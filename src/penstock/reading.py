@@ -11,12 +11,16 @@ this rank, those whose last samples are being decoded, and the next ones.
 How far reading runs ahead: the queue behind it takes as many batches as windows that lie ready can fill, so that a
 window is read while those before it are decoded; the number of slots is what bounds it.
 
+Reading is begun and arrives (storage/store.py): from a store that is far away, what is read ahead is under way. Whoever
+uses a batch's bytes asks for its `errors` first, which waits for them.
+
 A `WindowReader` is used by one thread that reads; batches are released by those that decode.
 """
 
 from __future__ import annotations
 
 import threading
+import weakref
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, final
@@ -26,17 +30,19 @@ import numpy as np
 from penstock.order.window import WindowOrder
 from penstock.pipeline.arena import Arena, arena_memory
 from penstock.pipeline.lease import Reservoir
+from penstock.pipeline.queue import Closed
 from penstock.pipeline.ranks import local_ranks
 from penstock.storage.local import EXACT, GENEROUS
 from penstock.storage.ranges import GAP_BYTES
 from penstock.storage.room import Kept, room_bytes
+from penstock.storage.store import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from penstock.dataset import Dataset, Reading
+    from penstock.dataset import Dataset, Filling, Reading
     from penstock.errors import PenstockError
     from penstock.order.course import Leg
     from penstock.order.share import Share
@@ -57,7 +63,7 @@ class Bytes:
     block: NDArray[np.uint8]
     offsets: NDArray[np.int64]  # [fields, samples]
     lengths: NDArray[np.int64]
-    errors: dict[int, PenstockError]  # by position in the batch, of samples that could not be read
+    errors: Callable[[], dict[int, PenstockError]]  # waits; by position in the batch, of samples that did not arrive
     requests: int  # made for this batch
     requested_bytes: int
     release: Callable[[], None]  # to be called when nobody reads the bytes any more
@@ -102,18 +108,56 @@ class Reader(Protocol):
 
 
 @final
+class UnderWay:
+    """What is on its way from the medium. Closed, it stops there, and so do the waits for it."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._lock = threading.Lock()
+        self._fillings: weakref.WeakSet[Filling] = weakref.WeakSet()
+        self._is_closed = False
+
+    def begin(self, reading: Reading, block: NDArray[np.uint8], ways: NDArray[np.uint8] | None = None) -> Filling:
+        """Begin to fill a block."""
+        filling = self._dataset.begin(reading, block, ways=ways)
+        with self._lock:
+            if self._is_closed:
+                filling.cancel()
+                raise Closed
+            self._fillings.add(filling)
+        return filling
+
+    def close(self) -> None:
+        """Stop everything."""
+        with self._lock:
+            self._is_closed = True
+            fillings = list(self._fillings)
+        for filling in fillings:
+            filling.cancel()
+
+
+def _errors_of(filling: Filling) -> dict[int, PenstockError]:
+    """Wait for what fills a block."""
+    try:
+        return filling.errors()
+    except Cancelled:
+        raise Closed from None
+
+
+@final
 class BatchReader:
     """Reads each batch by itself."""
 
     def __init__(self, dataset: Dataset, fields: Sequence[str], memory: BatchMemory) -> None:
         self._dataset, self._fields, self._memory = dataset, tuple(fields), memory
-        self.depth, self.waited_for = memory.depth, ()
+        self._under_way = UnderWay(dataset)
+        self.depth, self.waited_for = memory.depth, (self._under_way,)
 
     def read(self, wanted: Wanted) -> Bytes:
         """Read the samples of a batch."""
         reading = self._dataset.plan_reading(wanted.ids, self._fields)
         block = self._memory.block(reading.reads.block_bytes)
-        errors = self._dataset.fill(reading, block)
+        errors = partial(_errors_of, self._under_way.begin(reading, block))
         release = partial(self._memory.take_back, block)
         reads = reading.reads
         return Bytes(block, reading.starts, reading.lengths, errors, len(reads), reads.block_bytes, release)
@@ -127,7 +171,7 @@ class _Lot:
     slot: int
     first: int  # the row of the window that is its first
     to_come: int  # samples that are not decoded yet
-    errors: dict[int, PenstockError]  # by row, counted from the first
+    filling: Filling  # its errors are by row, counted from the first
 
 
 @final
@@ -136,8 +180,9 @@ class WindowReader:
 
     def __init__(self, windows: Windows, arena: Arena, kept: Kept | None) -> None:
         self._dataset, self._fields, self._arena = windows.dataset, windows.fields, arena
-        self._kept = kept  # None: the files are many and small
-        self.depth, self.waited_for = windows.depth, (arena,)
+        self._kept = kept  # None: the files are many and small, or far away
+        self._under_way = UnderWay(windows.dataset)
+        self.depth, self.waited_for = windows.depth, (arena, self._under_way)
         self._lots: dict[tuple[int, int], _Lot] = {}  # by epoch and window
         self._offsets, self._lengths = np.empty((2, len(self._fields), arena.slots, windows.window), np.int64)
         self._reached = (-1, 0)  # the epoch, and the position in it, up to which batches were read
@@ -173,7 +218,7 @@ class WindowReader:
             self._arena.memory,
             self._offsets[:, slots, rows],
             self._lengths[:, slots, rows],
-            _errors(lots, of_lot, rows),
+            partial(_errors, lots, of_lot, rows),
             requests,
             requested,
             partial(self._release, list(zip(keys, np.bincount(of_lot).tolist(), strict=True))),
@@ -196,11 +241,11 @@ class WindowReader:
         """Read samples of a window into a slot."""
         reading = self._dataset.plan_reading(ids, self._fields, alignment=1 if self._kept is None else ALIGNMENT)
         slot = self._arena.take()
-        ways = None if self._kept is None else self._kept.ways(reading.files, reading.reads)
-        errors = self._dataset.fill(reading, self._arena.slot(slot), ways=ways)
+        ways = None if self._kept is None else self._kept.ways(reading.reads.file, reading.reads)
+        filling = self._under_way.begin(reading, self._arena.slot(slot), ways)
         self._offsets[:, slot, : len(ids)] = reading.starts + slot * self._arena.slot_bytes
         self._lengths[:, slot, : len(ids)] = reading.lengths
-        return reading, _Lot(slot, row, to_come, errors)
+        return reading, _Lot(slot, row, to_come, filling)
 
     def _release(self, used: list[tuple[tuple[int, int], int]]) -> None:
         """Count samples as decoded; give back the slots of windows that have no more."""
@@ -215,11 +260,12 @@ class WindowReader:
 
 
 def _errors(lots: list[_Lot], of_lot: NDArray[np.intp], rows: NDArray[np.int64]) -> dict[int, PenstockError]:
-    """Give the errors of a batch's samples, by position, from those of its lots."""
-    if not any(lot.errors for lot in lots):
+    """Wait for a batch's lots; the errors of its samples, by position."""
+    errors = [_errors_of(lot.filling) for lot in lots]
+    if not any(errors):
         return {}
     found = enumerate(zip(of_lot.tolist(), rows.tolist(), strict=True))
-    return {at: lots[lot].errors[row] for at, (lot, row) in found if row in lots[lot].errors}
+    return {at: errors[lot][row] for at, (lot, row) in found if row in errors[lot]}
 
 
 @final
@@ -239,7 +285,7 @@ class Windows:
     def reader(self, memory_bytes: int) -> WindowReader:
         """Make a reader for one iteration of a loader that takes so much memory. The next one has the same arena."""
         arena, sizes = Arena(self._arenas.array((self.arena_bytes,)), self._slot_bytes), self.dataset.file_bytes
-        if self._kept is None and sizes is not None:
+        if self._kept is None and sizes is not None and self.dataset.is_local:
             self._kept = Kept.of(sizes, room_bytes() - local_ranks() * memory_bytes, way=self._way)
         return WindowReader(self, arena, self._kept)
 

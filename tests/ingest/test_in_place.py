@@ -5,6 +5,7 @@ import pickle
 
 import penstock
 from penstock.ingest import in_place
+from penstock.storage.user_cache import user_cache
 from tests import folders
 
 
@@ -42,4 +43,4 @@ def test_one_folder_with_two_files_of_labels_has_two_indexes(tmp_path):
         stored.append(pickle.dumps(penstock.open(source, labels=tmp_path / f"{name}.csv")))
     stored.append(pickle.dumps(penstock.open(source)))
     assert [pickle.loads(data).classes for data in stored] == [("cat",), ("dog",), None]
-    assert len(os.listdir(in_place.cache_folder())) == 3
+    assert len(os.listdir(user_cache("in_place"))) == 3

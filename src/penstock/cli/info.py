@@ -11,7 +11,8 @@ from penstock.cli.order import order_lines, order_options, order_summary
 from penstock.cli.quantities import shown_bytes, shown_counts
 
 if TYPE_CHECKING:
-    from penstock.dataset import Dataset, PackedIndex
+    from penstock.dataset import Dataset
+    from penstock.packed import PackedIndex
 
 __all__ = ["info"]
 

@@ -15,8 +15,8 @@ import hashlib
 import json
 import logging
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -24,18 +24,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.decode.image import probe_image, sniff
-from penstock.errors import FormatError, ImageError, PenstockError
+from penstock.errors import FormatError, ImageError
 from penstock.ingest.source import Skipped, Source, shown
 from penstock.shard.index import encode_index, fields_of, labels_of
 from penstock.shard.keys import unescape
-from penstock.storage.local import read_file, read_start, write_atomically
+from penstock.storage.local import LocalStore, read_file, read_start
+from penstock.storage.user_cache import keep, user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["FolderIndex", "cache_folder", "index_folder"]
+    from penstock.storage.ranges import ReadPlan
+    from penstock.storage.store import Arrival
+
+__all__ = ["FolderIndex", "index_folder"]
 
 _HEADER_BYTES = 64 * 1024  # enough for nearly every header, previews in EXIF data included
 _PROBING_THREADS = 16  # opening files is waiting, on a cold disk most of all
@@ -49,7 +53,7 @@ class FolderIndex:
     """An index over untouched files: row i is file i."""
 
     def __init__(self, path: str, table: pa.Table, stored_at: str | None) -> None:
-        self.path = path
+        self.path, self.store = path, LocalStore(path)
         self._table = table
         self._stored_at = stored_at  # where another process can read it
         self.parts: tuple[int, ...] = (len(self),)
@@ -62,6 +66,11 @@ class FolderIndex:
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files are on this machine."""
+        return self.store.is_local
 
     @property
     def schema(self) -> pa.Schema:
@@ -80,11 +89,11 @@ class FolderIndex:
         """Name files, relative to the folder."""
         return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
 
-    def paths(self, files: NDArray[np.int32]) -> tuple[Sequence[bytes], NDArray[np.int32]]:
-        """Give the paths of some files: there may be millions, so only of those asked for."""
-        chosen, positions = np.unique(files, return_inverse=True)
-        paths = [os.fsencode(os.path.join(self.path, name)) for name in self.names(chosen)]
-        return paths, positions.astype(np.int32)
+    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
+        """Begin to read; the names of files are looked up for those that are read, there may be millions."""
+        chosen, positions = np.unique(reads.file, return_inverse=True)
+        plan = replace(reads, file=positions.astype(np.int32))
+        return self.store.begin(self.names(chosen), plan, block, ways=ways)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._stored_at is not None and os.path.exists(self._stored_at):
@@ -106,7 +115,7 @@ def index_folder(source: Source, labels: str | None = None) -> FolderIndex:
     """
     root = source.fields["image"].root
     digest = source.digest()
-    stored_at = os.path.join(cache_folder(), f"{_cache_name(source.kind, root, labels)}.parquet")
+    stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels)}.parquet")
     if os.path.exists(stored_at):
         try:
             index = FolderIndex(root, pq.read_table(stored_at), stored_at)
@@ -120,27 +129,13 @@ def index_folder(source: Source, labels: str | None = None) -> FolderIndex:
         what = "the index of %s is not cached, because %d files could not be read; the first: %s"
         logging.getLogger("penstock").warning(what, shown(root), len(unread), unread[0])
         return FolderIndex(root, table, None)
-    try:
-        os.makedirs(os.path.dirname(stored_at), exist_ok=True)
-        # Two processes or threads may index the same folder: the last whole file wins.
-        mine = f"{stored_at}.{os.getpid()}.{threading.get_ident()}"
-        write_atomically(mine, encode_index(table))
-        os.replace(mine, stored_at)
-    except (PenstockError, OSError) as error:
-        logging.getLogger("penstock").warning("the index of %s cannot be cached: %s", shown(root), error)
-        return FolderIndex(root, table, None)
-    return FolderIndex(root, table, stored_at)
+    is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(root)}")
+    return FolderIndex(root, table, stored_at if is_kept else None)
 
 
 def _cache_name(kind: str, root: str, labels: str | None) -> str:
     parts = [kind.encode(), *(os.fsencode(os.path.realpath(path)) for path in (root, labels) if path is not None)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
-
-
-def cache_folder() -> str:
-    """Say where indexes of image folders are kept: $XDG_CACHE_HOME or ~/.cache, then penstock/in_place."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(home, "penstock", "in_place")
 
 
 def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from penstock import _native
 from penstock.errors import StorageError
+from penstock.storage.store import Arrived, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +30,7 @@ __all__ = [
     "EXACT",
     "GENEROUS",
     "ORDINARY",
+    "LocalStore",
     "fill_block",
     "read_file",
     "read_start",
@@ -51,7 +54,7 @@ _HINTS = {
 }
 
 
-def storage_error(error: OSError, file: str | None = None) -> StorageError:
+def storage_error(error: OSError, file: str | bytes | None = None) -> StorageError:
     """Turn an error of the operating system into ours."""
     name = file if file is not None else error.filename
     text = os.fsdecode(name).encode("utf-8", "backslashreplace").decode() if name is not None else None
@@ -74,6 +77,39 @@ def fill_block(
     """
     ways = np.full(len(plan), ORDINARY, np.uint8) if ways is None else ways
     return _native.read_ranges(paths, plan.file, plan.offset, plan.length, block, plan.position, ways)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LocalStore:
+    """A folder of a local disk."""
+
+    place: str
+    is_local: ClassVar[bool] = True
+
+    def begin(
+        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+    ) -> Arrived:
+        """Carry out a plan whose files are positions in `names`: the disk answers at once, so nothing is under way."""
+        paths = [os.fsencode(self.path(name)) for name in names]
+        return Arrived(
+            [
+                Failure(read, arrived, storage_error(OSError(number, ""), paths[plan.file[read]]) if number else None)
+                for read, number, arrived in fill_block(paths, plan, block, ways=ways)
+            ]
+        )
+
+    def read(self, name: str) -> bytes:
+        """Read a whole file."""
+        path = self.path(name)
+        try:
+            return read_file(path)
+        except OSError as error:
+            raise storage_error(error, path) from error
+
+    def path(self, name: str) -> str:
+        """Say where a file is."""
+        return os.path.join(self.place, name)
 
 
 def read_file(path: str | bytes) -> bytes:

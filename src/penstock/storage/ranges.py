@@ -37,6 +37,12 @@ class ReadPlan:
     def __len__(self) -> int:
         return len(self.offset)
 
+    def part(self, which: NDArray[np.intp], *, file: NDArray[np.int32]) -> ReadPlan:
+        """Give some of the reads, of files by these numbers. Which ranges they are for is the whole plan's to say."""
+        none = np.empty(0, np.int64)
+        length = self.length[which]
+        return ReadPlan(file, self.offset[which], length, self.position[which], none, none, int(length.sum()))
+
 
 def plan_reads(
     file: NDArray[np.int32],

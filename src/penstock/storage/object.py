@@ -1,0 +1,274 @@
+"""Objects in a store that answers over a network: the remote twin of storage/local.py.
+
+The only door to obstore but for fetch.py. A client is made when it is first used, in the process that uses it, so that
+a store can be sent to another process; what it holds is a location and how to get at it, and no secret.
+
+Reads of a plan are cut into requests of a size that suits the way to the store (link.py), so that a long read is many
+that run side by side. A read that fails has arrived up to its first missing piece.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import itertools
+import posixpath
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+import obstore
+from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
+
+from penstock.errors import PenstockError, StorageError, UsageError
+from penstock.storage import runtime
+from penstock.storage.fetch import Fetcher, FetchStatistics
+from penstock.storage.location import Access, Location
+from penstock.storage.retry import Verdict, explained, judged, wait_seconds
+from penstock.storage.store import Cancelled, Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from concurrent.futures import Future
+
+    from numpy.typing import NDArray
+
+    from penstock.storage.ranges import ReadPlan
+
+__all__ = ["Listed", "ObjectStore"]
+
+MULTIPART_BYTES = 8 * 2**20
+CLIENTS: dict[str, Any] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object, as a listing names it."""
+
+    name: str  # below the place that was listed
+    size: int
+    etag: str | None
+
+
+@final
+class ObjectStore:
+    """The objects below a URL."""
+
+    is_local: ClassVar[bool] = False
+
+    def __init__(self, url: str | Location, access: Access | None = None) -> None:
+        self.location = Location.of(url) if isinstance(url, str) else url
+        self.access = access or Access()
+        self._connection: _Connection | None = None
+
+    @property
+    def place(self) -> str:
+        """The URL."""
+        return str(self.location)
+
+    def __repr__(self) -> str:
+        return f"ObjectStore({self.place!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ObjectStore, (self.location, self.access)
+
+    def below(self, name: str) -> ObjectStore:
+        """Give the store of what lies below a name."""
+        location = Location(self.location.scheme, self.location.host, self.location.name(name))
+        return ObjectStore(location, self.access)
+
+    def statistics(self) -> FetchStatistics:
+        """Tell what requests for ranges have come to in this process."""
+        return FetchStatistics() if self._connection is None else self._connection.fetcher.statistics
+
+    def begin(
+        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+    ) -> Fetching:
+        """Begin to fetch what a plan says, of objects whose positions in `names` it has."""
+        del ways  # there is one
+        wholes = [self.location.name(name) for name in names]
+        return Fetching(runtime.begin(self._here().carry_out(wholes, plan, block)))
+
+    def read(self, name: str) -> bytes:
+        """Read a whole object."""
+        return bytes(self._patiently(name, _whole))
+
+    def size(self, name: str) -> int | None:
+        """How large an object is; None where there is none."""
+        try:
+            found = self._patiently(name, obstore.head_async)
+        except StorageError as error:
+            if error.errno == errno.ENOENT:
+                return None
+            raise
+        return int(found["size"])
+
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        """Write an object: there whole or not at all. Large ones go up in parts, several at a time."""
+        self._patiently(name, lambda client, whole: obstore.put_async(client, whole, data, chunk_size=MULTIPART_BYTES))
+
+    def remove(self, names: Sequence[str]) -> None:
+        """Remove objects; those that are not there are none's loss."""
+        for name in names:
+            self._patiently(name, _removed)
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        """List the objects whose names below this place begin with `prefix`, page by page, in the store's order."""
+        if self.location.scheme in {"http", "https"}:
+            hint = "give a list of names, or a server that speaks S3"
+            raise UsageError("a plain web server cannot list what it has", file=self.place, hint=hint)
+        whole = self.location.name(prefix)
+        folder = posixpath.dirname(whole)  # a listing begins at a folder; within it names are compared
+        begins = f"{self.location.path}/" if self.location.path else ""
+        stream = obstore.list(self._here().client, folder or None, chunk_size=1000)
+        while True:
+            try:
+                page = runtime.call(_next_page(stream))
+            except Exception as error:
+                raise explained(error, self.place) from None
+            if page is None:
+                return
+            for found in page:
+                if found["path"].startswith(whole):
+                    yield Listed(found["path"][len(begins) :], int(found["size"]), found["e_tag"])
+
+    def _patiently(self, name: str, ask: Callable[[Any, str], Awaitable[Any]]) -> Any:
+        """Make a request that is small, or is not for a plan; again where that may help."""
+        return runtime.call(self._here().patiently(self.location.name(name), ask))
+
+    def _here(self) -> _Connection:
+        """Connect at the first use."""
+        if self._connection is None:
+            self._connection = _Connection(_client(self.location, self.access), self.location.root, self.access)
+        return self._connection
+
+
+@final
+class Fetching:
+    """Ranges that are being fetched into a block."""
+
+    def __init__(self, future: Future[list[Failure]]) -> None:
+        self._future = future
+
+    def failures(self) -> list[Failure]:
+        """Wait for them. Every request has a deadline, so this ends."""
+        try:
+            return self._future.result()
+        except CancelledError:
+            raise Cancelled from None
+
+    def cancel(self) -> None:
+        """Give up what has not arrived."""
+        self._future.cancel()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of a read that one request brings."""
+
+    read: int
+    name: str
+    start: int  # in the object
+    stop: int
+    into: int  # in the block
+    before: int  # bytes of the read before it
+
+
+@final
+@dataclass(slots=True)
+class _Connection:
+    """A client, and who fetches with it."""
+
+    client: Any
+    root: str
+    access: Access
+    fetcher: Fetcher = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fetcher = Fetcher(self.client, self.root, self.access.requests)
+
+    async def carry_out(self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8]) -> list[Failure]:
+        """Fetch all pieces of a plan; the reads that lack one."""
+        pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes))
+        found = await asyncio.gather(*(self._bring(piece, block) for piece in pieces))
+        failures: dict[int, Failure] = {}
+        for piece, failure in zip(pieces, found, strict=True):
+            if failure is not None and piece.read not in failures:  # pieces of a read come in order
+                failures[piece.read] = failure
+        return list(failures.values())
+
+    async def _bring(self, piece: _Piece, block: NDArray[np.uint8]) -> Failure | None:
+        try:
+            data = await self.fetcher.fetch(piece.name, piece.start, piece.stop)
+        except PenstockError as error:
+            return Failure(piece.read, piece.before, error)
+        block[piece.into : piece.into + len(data)] = np.frombuffer(data, np.uint8)
+        is_short = len(data) < piece.stop - piece.start
+        return Failure(piece.read, piece.before + len(data), None) if is_short else None
+
+    async def patiently(self, name: str, ask: Callable[[Any, str], Awaitable[Any]]) -> Any:
+        """Make a request until it succeeds, is hopeless, or has run out of time."""
+        limits, attempt = self.access.requests, 0
+        deadline = asyncio.get_running_loop().time() + limits.deadline_seconds
+        while True:
+            left = deadline - asyncio.get_running_loop().time()
+            try:
+                return await asyncio.wait_for(ask(self.client, name), max(left, 0.001))
+            except Exception as error:
+                attempt += 1
+                wait = wait_seconds(attempt - 1, 0.5)
+                if judged(error) in {Verdict.FINAL, Verdict.NO_RANGES} or wait >= left:
+                    raise explained(error, f"{self.root}/{name}", attempts=attempt) from None
+            await asyncio.sleep(wait)
+
+
+def _pieces(names: Sequence[str], plan: ReadPlan, most: int) -> Iterator[_Piece]:
+    """Cut reads into requests of about equal size, none much larger than `most`."""
+    reads = zip(plan.file.tolist(), plan.offset.tolist(), plan.length.tolist(), plan.position.tolist(), strict=True)
+    for read, (file, offset, length, position) in enumerate(reads):
+        parts = max(round(length / most), 1)
+        ends = [length * part // parts for part in range(parts + 1)]
+        for begin, end in itertools.pairwise(ends):
+            if end > begin:
+                yield _Piece(read, names[file], offset + begin, offset + end, position + begin, begin)
+
+
+async def _whole(client: Any, name: str) -> Any:
+    return await (await obstore.get_async(client, name)).bytes_async()
+
+
+async def _removed(client: Any, name: str) -> None:
+    with suppress(FileNotFoundError):
+        await obstore.delete_async(client, name)
+
+
+async def _next_page(stream: Any) -> Any:
+    try:
+        return await anext(stream.__aiter__())
+    except StopAsyncIteration:
+        return None
+
+
+def _client(location: Location, access: Access) -> Any:
+    """Make obstore's client of a store. Retries are ours: it would make them without telling."""
+    seconds = access.requests.attempt_seconds
+    common: dict[str, Any] = {
+        "client_options": {"allow_http": True, "timeout": f"{int(seconds * 1000)}ms", "connect_timeout": "5s"},
+        "retry_config": {"max_retries": 0},
+    }
+    if location.scheme == "s3":
+        common |= access.s3_options()
+    elif access.anonymous and location.scheme in {"gs", "az"}:
+        common["skip_signature"] = True
+    try:
+        if location.scheme in {"http", "https"}:
+            return HTTPStore.from_url(location.root, **common)
+        return CLIENTS[location.scheme](location.host, **common)
+    except obstore.exceptions.BaseError as error:
+        hint = "say it with Access(…), or in the environment"
+        what = f"the connection to the store lacks something: {type(error).__name__}"
+        raise UsageError(what, file=location.root, hint=hint) from None

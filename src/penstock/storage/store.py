@@ -1,0 +1,83 @@
+"""A store: bytes by name, below one place. A folder on a local disk is one, a bucket of an object store another.
+
+Reading is begun and arrives. Who wants bytes gives a plan of reads (ranges.py) and a block of memory, and gets an
+`Arrival` at once, on which to wait for the bytes, and for what went wrong. A local disk answers before that: its
+arrivals have all their bytes from the beginning.
+
+Names are those of files below the place, with `/` between folders.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from penstock.errors import PenstockError
+    from penstock.storage.ranges import ReadPlan
+
+__all__ = ["Arrival", "Arrived", "Cancelled", "Failure", "Store"]
+
+
+class Cancelled(Exception):  # noqa: N818  a signal to whoever waits, never seen outside
+    """Nobody wants the bytes any more."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A read of a plan that did not bring all its bytes."""
+
+    read: int
+    arrived: int  # bytes from its beginning that did arrive
+    error: PenstockError | None  # None: the file ended early
+
+
+class Arrival(Protocol):
+    """Bytes that are under way into a block."""
+
+    def failures(self) -> list[Failure]:
+        """Wait until all bytes have arrived, and name the reads that failed. Ends with `Cancelled` after `cancel`."""
+
+    def cancel(self) -> None:
+        """Say that nobody wants the bytes any more."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An arrival whose bytes are all there."""
+
+    failed: list[Failure]
+
+    def failures(self) -> list[Failure]:
+        """Name the reads that failed."""
+        return self.failed
+
+    def cancel(self) -> None:
+        """Do nothing: there is nothing to stop."""
+
+
+class Store(Protocol):
+    """Bytes by name."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, fit for printing."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its files are in the page cache of this machine once they are read."""
+
+    def begin(
+        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+    ) -> Arrival:
+        """Begin to carry out a plan whose files are positions in `names`."""
+
+    def read(self, name: str) -> bytes:
+        """Read a whole file."""
