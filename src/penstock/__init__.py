@@ -8,7 +8,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
 
     cli/          one file per verb
     report/       results → people
-    testing.py    sample photographs
+    testing/      photographs, real servers, faults
     bench/        measure and race
     torch.py      tensors; the only library module that imports torch
     loader.py     READ PATH: order → read → decode → batch

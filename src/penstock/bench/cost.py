@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Cost", "processes_below"]
+__all__ = ["Cost", "cpu_seconds", "processes_below", "processes_of_group"]
 
 PROC = Path("/proc")
 
@@ -32,12 +32,16 @@ class Cost:
         if not (PROC / "self" / "stat").exists():
             return None
         tree = processes_below(os.getpid() if pid is None else pid)
-        ticks = os.sysconf("SC_CLK_TCK")
         return cls(
-            cpu_seconds=sum(_cpu_ticks(process) for process in tree) / ticks,
+            cpu_seconds=_cpu_seconds(tree),
             device_read_bytes=sum(_field(process, "io", "read_bytes:") for process in tree),
             memory_bytes=sum(_field(process, "smaps_rollup", "Pss:") * 1024 for process in tree),
         )
+
+
+def cpu_seconds(pid: int) -> float | None:
+    """Sum up the processor seconds so far of `pid` and the processes below it; a server's, read from outside."""
+    return _cpu_seconds(processes_below(pid)) if (PROC / "self" / "stat").exists() else None
 
 
 def processes_below(pid: int) -> list[int]:
@@ -52,6 +56,13 @@ def processes_below(pid: int) -> list[int]:
     return tree
 
 
+def processes_of_group(group: int) -> list[int]:
+    """List the processes of a group that run; those that have ended and were not collected yet are left out."""
+    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()] if PROC.is_dir() else []
+    stats = ((pid, _stat(pid)) for pid in pids)
+    return [pid for pid, fields in stats if fields and fields[0] != "Z" and int(fields[2]) == group]
+
+
 def _stat(pid: int) -> list[str]:
     """Read the fields of /proc/PID/stat behind the command, which may hold spaces; empty when the process is gone."""
     try:
@@ -63,6 +74,10 @@ def _stat(pid: int) -> list[str]:
 def _parent(pid: int) -> int:
     fields = _stat(pid)
     return int(fields[1]) if fields else 0
+
+
+def _cpu_seconds(tree: list[int]) -> float:
+    return sum(_cpu_ticks(process) for process in tree) / os.sysconf("SC_CLK_TCK")
 
 
 def _cpu_ticks(pid: int) -> int:
