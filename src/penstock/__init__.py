@@ -43,14 +43,17 @@ from penstock.joined import join
 from penstock.loader import Loader, verify_resume
 from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
 from penstock.pack import pack
+from penstock.storage.location import Access, Requests
 from penstock.verify import verify
 
 __all__ = [
+    "Access",
     "Dataset",
     "FullShuffle",
     "InStorageOrder",
     "Loader",
     "Mixture",
+    "Requests",
     "WeightedSampling",
     "WindowShuffle",
     "__version__",

@@ -34,6 +34,8 @@ from penstock.shard.index import column_names, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME
 from penstock.storage.journal import is_unfinished
 from penstock.storage.local import LocalStore
+from penstock.storage.location import is_url
+from penstock.storage.object import ObjectStore
 from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from penstock.storage.location import Access
     from penstock.storage.ranges import ReadPlan
     from penstock.storage.store import Arrival, Failure
 
@@ -423,9 +426,21 @@ def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
     )
 
 
-def open_dataset(path: str | os.PathLike[str], *, labels: str | os.PathLike[str] | None = None) -> Dataset:
-    """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file)."""
+def open_dataset(
+    path: str | os.PathLike[str], *, labels: str | os.PathLike[str] | None = None, access: Access | None = None
+) -> Dataset:
+    """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file).
+
+    A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
+    http(s)://. `access` says how to get at it: endpoint, region, profile, limits.
+    """
     folder = os.fspath(path)
+    if is_url(folder):
+        if labels is not None:
+            raise UsageError("a packed dataset has its labels", file=folder, hint="leave `labels` out")
+        return Dataset(PackedIndex(ObjectStore(folder, access)))
+    if access is not None:
+        raise UsageError("access is about object stores", file=shown(folder), expected="a URL such as s3://bucket/path")
     if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")

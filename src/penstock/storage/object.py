@@ -127,7 +127,7 @@ class ObjectStore:
         while True:
             try:
                 page = runtime.call(_next_page(stream))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  told, whatever it is
                 raise explained(error, self.place) from None
             if page is None:
                 return
@@ -218,7 +218,7 @@ class _Connection:
             left = deadline - asyncio.get_running_loop().time()
             try:
                 return await asyncio.wait_for(ask(self.client, name), max(left, 0.001))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  judged and told, whatever it is
                 attempt += 1
                 wait = wait_seconds(attempt - 1, 0.5)
                 if judged(error) in {Verdict.FINAL, Verdict.NO_RANGES} or wait >= left:
