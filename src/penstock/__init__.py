@@ -22,6 +22,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
     reading.py    encoded bytes, batch by batch or window by window
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
+    filling.py    reads of samples, and what became of them
     packed.py     the index of a packed dataset, wherever it is
     ingest/       foreign data → records
     storage/      bytes at a path, plans of what to read

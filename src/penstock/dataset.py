@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from penstock.decode.array import decode_array
 from penstock.decode.image import decode_image, decode_mask
 from penstock.errors import ChecksumError, FormatError, ImageError, PenstockError, SourceError, UsageError
+from penstock.filling import Filling, Reading
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
@@ -32,6 +33,7 @@ from penstock.pipeline.options import whole_number
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, numpy_of, to_column
 from penstock.shard.manifest import MANIFEST_NAME
+from penstock.storage.cache import Cache
 from penstock.storage.journal import is_unfinished
 from penstock.storage.local import LocalStore
 from penstock.storage.location import is_url
@@ -44,11 +46,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from penstock.storage.files import Files
     from penstock.storage.location import Access
-    from penstock.storage.ranges import ReadPlan
-    from penstock.storage.store import Arrival, Failure
+    from penstock.storage.store import Failure
 
-__all__ = ["Block", "Dataset", "Filling", "Reading", "Sample", "open_dataset"]
+__all__ = ["Block", "Dataset", "Sample", "open_dataset"]
 
 _RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
@@ -65,6 +67,10 @@ class Index(Protocol):
     parts: tuple[int, ...]  # the samples of each dataset that it is joined of
 
     def __len__(self) -> int: ...
+    @property
+    def stored(self) -> Files:
+        """The files, by their numbers."""
+
     @property
     def file_count(self) -> int:
         """How many files there are."""
@@ -85,13 +91,6 @@ class Index(Protocol):
 
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the path."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the files are on this machine."""
-
-    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
-        """Begin to read, see `Store.begin`; files by their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,45 +131,6 @@ class Block:
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     lengths: NDArray[np.int64]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A plan to read some fields of some samples: of which files what, and where in the block it will be."""
-
-    ids: NDArray[np.int64]
-    fields: tuple[str, ...]
-    reads: ReadPlan  # of files by the index's numbers
-    starts: NDArray[np.int64]  # [fields, samples] in the block
-    lengths: NDArray[np.int64]  # [fields, samples]
-
-
-@final
-class Filling:
-    """A plan that is being carried out: samples on their way into a block."""
-
-    def __init__(self, dataset: Dataset, reading: Reading, block: NDArray[np.uint8], arrival: Arrival) -> None:
-        self._dataset, self._reading, self._block, self._arrival = dataset, reading, block, arrival
-        self._errors: dict[int, PenstockError] | None = None
-
-    def errors(self) -> dict[int, PenstockError]:
-        """Wait for the samples; the errors of those that did not arrive, by position among those asked for."""
-        if self._errors is None:
-            reading, found = self._reading, dict[int, PenstockError]()
-            for failure in self._arrival.failures():
-                of_read = reading.reads.read == failure.read
-                ends = reading.reads.start + reading.lengths.reshape(-1) - reading.reads.position[failure.read]
-                for position in np.flatnonzero(of_read & (ends > failure.arrived)).tolist():
-                    field, sample = divmod(position, len(reading.ids))
-                    error = self._dataset.read_error(int(reading.ids[sample]), reading.fields[field], failure)
-                    found[sample] = error
-            self._errors = found
-        return self._errors
-
-    def cancel(self) -> None:
-        """Say that nobody wants the samples any more."""
-        self._arrival.cancel()
 
 
 @final
@@ -238,15 +198,9 @@ class Dataset:
         return self._index.names(files)
 
     @property
-    def is_local(self) -> bool:
-        """Whether the files are on this machine: in its page cache once they are read."""
-        return self._index.is_local
-
-    def begin_reads(
-        self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
-    ) -> Arrival:
-        """Begin to carry out reads of files by their numbers."""
-        return self._index.begin(reads, block, ways=ways)
+    def stored(self) -> Files:
+        """The files, by their numbers."""
+        return self._index.stored
 
     @property
     def digest(self) -> str:
@@ -340,7 +294,7 @@ class Dataset:
 
     def begin(self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Filling:
         """Begin to carry a plan out, each read in its way, see `fill_block`."""
-        return Filling(self, reading, block, self._index.begin(reading.reads, block, ways=ways))
+        return Filling(self, reading, block, ways=ways)
 
     def read_error(self, number: int, field: str, failure: Failure) -> PenstockError:
         """Say what is wrong with a sample that did not arrive."""
@@ -427,24 +381,31 @@ def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
 
 
 def open_dataset(
-    path: str | os.PathLike[str], *, labels: str | os.PathLike[str] | None = None, access: Access | None = None
+    path: str | os.PathLike[str],
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    access: Access | None = None,
+    cache: Cache | str | os.PathLike[str] | None = None,
 ) -> Dataset:
     """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file).
 
     A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
-    http(s)://. `access` says how to get at it: endpoint, region, profile, limits.
+    http(s)://. `access` says how to get at it: endpoint, region, profile, limits. `cache` is a folder on a local disk
+    in which as much of a packed dataset as there is room for is kept (`Cache` says how much), wherever that lies.
     """
-    folder = os.fspath(path)
+    folder, kept_in = os.fspath(path), None if cache is None else Cache.of(cache)
     if is_url(folder):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=folder, hint="leave `labels` out")
-        return Dataset(PackedIndex(ObjectStore(folder, access)))
+        return Dataset(PackedIndex(ObjectStore(folder, access), cache=kept_in))
     if access is not None:
         raise UsageError("access is about object stores", file=shown(folder), expected="a URL such as s3://bucket/path")
     if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
-        return Dataset(PackedIndex(LocalStore(folder)))
+        return Dataset(PackedIndex(LocalStore(folder), cache=kept_in))
+    if kept_in is not None:
+        raise UsageError("only packed datasets can be cached yet", file=shown(folder), hint="leave `cache` out")
     if is_unfinished(folder):
         hint = "run the same `penstock pack` again: it goes on where it stopped"
         raise UsageError("this dataset is not finished: packing it was interrupted", file=shown(folder), hint=hint)

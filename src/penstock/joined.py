@@ -11,7 +11,6 @@ all samples alike.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -21,14 +20,12 @@ from penstock.dataset import Dataset
 from penstock.errors import UsageError
 from penstock.ingest.source import shown
 from penstock.shard.index import numpy_of
+from penstock.storage.files import JoinedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from penstock.storage.ranges import ReadPlan
-    from penstock.storage.store import Arrival, Failure
 
 __all__ = ["JoinedIndex", "join"]
 
@@ -57,9 +54,9 @@ class JoinedIndex:
         self.skipped = tuple(skipped for dataset in datasets for skipped in dataset.skipped)
         self.fields, self.label_names = first.fields, first.label_names
         self.schema = pa.unify_schemas([dataset.schema for dataset in datasets], promote_options="permissive")
-        self.is_local = all(dataset.is_local for dataset in datasets)
         self.parts = tuple(len(dataset) for dataset in datasets)
         self._first_file = np.cumsum([0, *(dataset.file_count for dataset in datasets)])
+        self.stored = JoinedFiles([dataset.stored for dataset in datasets], self._first_file)
         self.file_count = int(self._first_file[-1])
         sizes = [dataset.file_bytes for dataset in datasets if dataset.file_bytes is not None]
         self.file_bytes: NDArray[np.int64] | None = np.concatenate(sizes) if sizes else None
@@ -75,24 +72,9 @@ class JoinedIndex:
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, each relative to its own dataset."""
         names = np.empty(len(files), object)
-        for dataset, first, where in self._by_part(files):
-            names[where] = dataset.names(files[where] - first)
+        for part, first, where in self.stored.by_part(files):
+            names[where] = self._datasets[part].names(files[where] - first)
         return names.tolist()
-
-    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
-        """Begin to read, from each dataset what lies in it."""
-        parts = []
-        for dataset, first, where in self._by_part(reads.file):
-            some = None if ways is None else ways[where]
-            plan = reads.part(where, file=reads.file[where] - first)
-            parts.append((where, dataset.begin_reads(plan, block, ways=some)))
-        return _Arrivals(parts)
-
-    def _by_part(self, files: NDArray[np.int32]) -> list[tuple[Dataset, int, NDArray[np.intp]]]:
-        """Sort files by the dataset that they belong to: it, its first file's number, which of the files."""
-        part = np.searchsorted(self._first_file, files, side="right") - 1
-        parts = np.unique(part).tolist()
-        return [(self._datasets[at], int(self._first_file[at]), np.flatnonzero(part == at)) for at in parts]
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Give some of the columns."""
@@ -103,25 +85,6 @@ class JoinedIndex:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JoinedIndex, (self._datasets,)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Arrivals:
-    """Bytes under way from several datasets; with each its reads, by their numbers in the whole plan."""
-
-    parts: list[tuple[NDArray[np.intp], Arrival]]
-
-    def failures(self) -> list[Failure]:
-        """Wait for all of them."""
-        return [
-            replace(failure, read=int(where[failure.read])) for where, one in self.parts for failure in one.failures()
-        ]
-
-    def cancel(self) -> None:
-        """Stop all of them."""
-        for _, one in self.parts:
-            one.cancel()
 
 
 def _check_alike(one: Dataset, other: Dataset) -> None:

@@ -166,6 +166,7 @@ class Loader:
         self._planner = Planner(self._selection, self._plan, seed=seed, orients=exif_orientation, verify=verify)
         order, kinds = self._course.order(0), tuple(self._selection.kinds)
         self._windows = Windows(self.dataset, kinds, order, share) if isinstance(order, WindowOrder) else None
+        self._arriving = [] if self.dataset.stored.is_local else [Stage("arrive", _arrived, depth=1)]
         self._memory = self._lay_out(memory)
         self._decoder = FieldDecoder(
             self._selection,
@@ -186,7 +187,9 @@ class Loader:
         planned = self._planner.batches(legs, share, places, tally)  # Planned: ids, labels, where crops lie
         stages = [
             Stage("read", partial(self._read, reader), depth=reader.depth),  # _Read: their encoded bytes
-            *([] if self.dataset.is_local else [Stage("arrive", _arrived, depth=1)]),  # the same, when they are there
+            *(
+                [] if self.dataset.stored.is_local else [Stage("arrive", _arrived, depth=1)]
+            ),  # the same, when they are there
             Stage("decode", self._decode, threads=self._calls, depth=self._memory.depth),  # Pair or Batch: pixels
         ]
         if self._delivery.finish is not None:
@@ -354,6 +357,7 @@ class Loader:
     def _lay_out(self, budget: int | None) -> BatchMemory:
         """Fix the shapes and types of a batch, and the memory that batches live in."""
         selection, delivery, values = self._selection, self._delivery, self._plan.values
+        stored = self.dataset.stored
         most = self._tuning.max_pixels
         # Where images have sizes of their own, a sample counts as a row of so many pixels.
         height, width = self._planner.size or (1, self._planner.image_pixels(self.batch_size, most=most))
@@ -368,8 +372,9 @@ class Loader:
                 for name, count in channels.items()
             },
             dtypes=self._dtypes,
-            encoded_bytes=0 if self._windows else selection.batch_bytes(self.batch_size),
-            arena_bytes=self._windows.arena_bytes if self._windows else 0,
+            encoded_bytes=0 if self._windows else stored.copies * selection.batch_bytes(self.batch_size),
+            arena_bytes=self._windows.memory_bytes if self._windows else 0,
+            under_way_bytes=stored.under_way_bytes,
             calls=self._calls,
             later=None if in_numpy else dtypes if delivery.stays_in_host_memory else {},
             budget=budget,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -20,6 +20,7 @@ from penstock.ingest.source import Skipped
 from penstock.shard.checks import sha256
 from penstock.shard.index import file_positions, needed_columns
 from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
+from penstock.storage.files import StoredFiles
 from penstock.storage.local import LocalStore, storage_error
 from penstock.storage.user_cache import keep, user_cache
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from penstock.storage.ranges import ReadPlan
-    from penstock.storage.store import Arrival, Store
+    from penstock.storage.cache import Cache
+    from penstock.storage.store import Store
 
 __all__ = ["PackedIndex"]
 
@@ -38,8 +39,8 @@ __all__ = ["PackedIndex"]
 class PackedIndex:
     """The index of the packed dataset in a store."""
 
-    def __init__(self, store: Store, digest: str | None = None) -> None:
-        self.path, self.store = store.place, store
+    def __init__(self, store: Store, digest: str | None = None, *, cache: Cache | None = None) -> None:
+        self.path, self.store, self._cache = store.place, store, cache
         file = os.path.join(self.path, MANIFEST_NAME)
         encoded = store.read(MANIFEST_NAME)
         self.manifest: Manifest = decode_manifest(encoded, file)
@@ -54,6 +55,9 @@ class PackedIndex:
         self.file_count = len(self.manifest.shards)
         self.parts: tuple[int, ...] = (self.manifest.samples,)
         self.file_bytes = np.array([shard.bytes for shard in self.manifest.shards], np.int64)
+        self.stored = StoredFiles(store, self.names)
+        if cache is not None:
+            self.stored.keep_in(cache, self.digest, self.file_bytes)
         with self._open() as parquet:
             self.schema: pa.Schema = parquet.schema_arrow
             rows = parquet.metadata.num_rows
@@ -70,11 +74,6 @@ class PackedIndex:
     def __len__(self) -> int:
         return self.manifest.samples
 
-    @property
-    def is_local(self) -> bool:
-        """Whether the shards are on this machine."""
-        return self.store.is_local
-
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Read some of the columns; the Parquet file is open only meanwhile."""
         with self._open() as parquet:
@@ -88,15 +87,10 @@ class PackedIndex:
         """Name shards."""
         return [self.manifest.shards[file].file for file in files.tolist()]
 
-    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
-        """Begin to read from the shards."""
-        chosen, positions = np.unique(reads.file, return_inverse=True)
-        return self.store.begin(self.names(chosen), replace(reads, file=positions.astype(np.int32)), block, ways=ways)
-
     def _found(self) -> str | pa.Buffer:
         """Find the Parquet file: its path, or where it cannot be kept on this machine, its bytes."""
         entry = self.manifest.index
-        if isinstance(self.store, LocalStore):
+        if isinstance(self.store, LocalStore) and self._cache is None:
             return self._file
         kept = os.path.join(user_cache("indexes"), f"{entry.sha256}.parquet")
         if os.path.exists(kept) and os.path.getsize(kept) == entry.bytes:
@@ -117,4 +111,4 @@ class PackedIndex:
             raise FormatError(f"the index cannot be read: {error}", file=self._file) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PackedIndex, (self.store, self.digest)
+        return partial(PackedIndex, cache=self._cache), (self.store, self.digest)

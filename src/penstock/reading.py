@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from penstock.dataset import Dataset, Filling, Reading
+    from penstock.dataset import Dataset
     from penstock.errors import PenstockError
+    from penstock.filling import Filling, Reading
     from penstock.order.course import Leg
     from penstock.order.share import Share
     from penstock.pipeline.memory import BatchMemory
@@ -278,6 +279,7 @@ class Windows:
         slots = slots_needed(order.lanes // share.world_size, self.window, share.batch_size) + AHEAD
         self._slot_bytes = slot_bytes(dataset, self.fields, window=self.window, block=order.block_samples)
         self.arena_bytes = slots * self._slot_bytes
+        self.memory_bytes = self.arena_bytes + (dataset.stored.copies - 1) * (AHEAD + 1) * self._slot_bytes
         self._arenas = Reservoir(self.arena_bytes, spare=1, allocate=arena_memory)
         self._way = GENEROUS if local_ranks() == share.world_size else EXACT  # others may read the rest elsewhere
         self._kept: Kept | None = None
@@ -285,7 +287,7 @@ class Windows:
     def reader(self, memory_bytes: int) -> WindowReader:
         """Make a reader for one iteration of a loader that takes so much memory. The next one has the same arena."""
         arena, sizes = Arena(self._arenas.array((self.arena_bytes,)), self._slot_bytes), self.dataset.file_bytes
-        if self._kept is None and sizes is not None and self.dataset.is_local:
+        if self._kept is None and sizes is not None and self.dataset.stored.is_local:
             self._kept = Kept.of(sizes, room_bytes() - local_ranks() * memory_bytes, way=self._way)
         return WindowReader(self, arena, self._kept)
 

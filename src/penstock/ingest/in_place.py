@@ -16,7 +16,6 @@ import json
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -28,6 +27,7 @@ from penstock.errors import FormatError, ImageError
 from penstock.ingest.source import Skipped, Source, shown
 from penstock.shard.index import encode_index, fields_of, labels_of
 from penstock.shard.keys import unescape
+from penstock.storage.files import StoredFiles
 from penstock.storage.local import LocalStore, read_file, read_start
 from penstock.storage.user_cache import keep, user_cache
 
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from penstock.storage.ranges import ReadPlan
-    from penstock.storage.store import Arrival
 
 __all__ = ["FolderIndex", "index_folder"]
 
@@ -53,7 +50,7 @@ class FolderIndex:
     """An index over untouched files: row i is file i."""
 
     def __init__(self, path: str, table: pa.Table, stored_at: str | None) -> None:
-        self.path, self.store = path, LocalStore(path)
+        self.path, self.stored = path, StoredFiles(LocalStore(path), self.names)
         self._table = table
         self._stored_at = stored_at  # where another process can read it
         self.parts: tuple[int, ...] = (len(self),)
@@ -66,11 +63,6 @@ class FolderIndex:
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the files are on this machine."""
-        return self.store.is_local
 
     @property
     def schema(self) -> pa.Schema:
@@ -88,12 +80,6 @@ class FolderIndex:
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the folder."""
         return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
-
-    def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
-        """Begin to read; the names of files are looked up for those that are read, there may be millions."""
-        chosen, positions = np.unique(reads.file, return_inverse=True)
-        plan = replace(reads, file=positions.astype(np.int32))
-        return self.store.begin(self.names(chosen), plan, block, ways=ways)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._stored_at is not None and os.path.exists(self._stored_at):

@@ -44,10 +44,11 @@ class Load:
     scratch_bytes: int = 0  # in each decoding call, beside the batch that it makes
     later: Later | None = None  # None: decoding is the last step
     arena_bytes: int = 0
+    under_way_bytes: int = 0  # on their way from a store, in none of these yet
 
     def bytes_at(self, depth: int) -> int:
         """Memory in flight when both queues have this depth."""
-        encoded = self.arena_bytes + (depth + 1 + self.calls) * self.encoded_bytes
+        encoded = self.under_way_bytes + self.arena_bytes + (depth + 1 + self.calls) * self.encoded_bytes
         decoded = (depth + self.calls) * self.decoded_bytes + self.calls * self.scratch_bytes
         if self.later is None:
             return encoded + decoded + WITH_CONSUMER * self.decoded_bytes

@@ -32,7 +32,8 @@ class BatchMemory:
     """Arrays for batches of `batch_size` samples of some fields, used again once they are dropped.
 
     `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch takes
-    encoded on average, all its fields, or `arena_bytes` what the arena takes that encoded samples lie in. `later` names
+    encoded on average, all its fields, or `arena_bytes` what the arena takes that encoded samples lie in, and
+    `under_way_bytes` what is on its way there from a store. `later` names
     the dtypes that a step after decoding gives to batches in host memory: nothing for those that it moves elsewhere;
     None means that there is no such step. `budget` is in bytes.
     `allocate` makes the memory that batches leave in. With `recycles=False` that memory is made anew for each batch:
@@ -47,6 +48,7 @@ class BatchMemory:
         dtypes: Mapping[str, np.dtype[Any]],
         encoded_bytes: int,
         arena_bytes: int = 0,
+        under_way_bytes: int = 0,
         calls: int,
         later: Mapping[str, str] | None,
         budget: int | None,
@@ -63,6 +65,7 @@ class BatchMemory:
             scratch,
             None if later is None else _later(pixels, later),
             arena_bytes,
+            under_way_bytes,
         )
         self._batch_size, self._shapes, self._dtypes, self._encoded_bytes = batch_size, shapes, dtypes, encoded_bytes
         self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)

@@ -86,6 +86,7 @@ class LocalStore:
 
     place: str
     is_local: ClassVar[bool] = True
+    under_way_bytes: ClassVar[int] = 0
 
     def begin(
         self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None

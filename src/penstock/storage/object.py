@@ -75,6 +75,11 @@ class ObjectStore:
     def __reduce__(self) -> tuple[Any, ...]:
         return ObjectStore, (self.location, self.access)
 
+    @property
+    def under_way_bytes(self) -> int:
+        """How much may be on its way: what requests in flight ask for."""
+        return self.access.requests.in_flight_bytes
+
     def below(self, name: str) -> ObjectStore:
         """Give the store of what lies below a name."""
         location = Location(self.location.scheme, self.location.host, self.location.name(name))

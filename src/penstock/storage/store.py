@@ -74,6 +74,10 @@ class Store(Protocol):
     def is_local(self) -> bool:
         """Whether its files are in the page cache of this machine once they are read."""
 
+    @property
+    def under_way_bytes(self) -> int:
+        """How much may be on its way in memory that is not the caller's."""
+
     def begin(
         self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
     ) -> Arrival:
