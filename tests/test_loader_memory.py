@@ -13,8 +13,12 @@ import pytest
 from PIL import Image
 
 import penstock
+from penstock.errors import UsageError
+from penstock.loader import Loader
+from penstock.transforms import RandomResizedCrop
 
 BESIDE = 24_000_000
+DECODED_WHOLE = 2 * 2 * 3_000_000  # of images that Pillow decodes: two at a time, each with a copy in another mode
 
 MEASURE = """
 import re, sys
@@ -55,6 +59,34 @@ def raw(tmp_path_factory):
             Image.new("RGB", (512, 512), (number, 2 * number % 256, 99)).save(path, compress_level=1)
         penstock.pack(root / name, root / f"{name}.pen", raw=True)
     return root
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory):
+    """Five hundred images of 3 kB and, one after another among them, sixteen of 3 MB."""
+    root = tmp_path_factory.mktemp("uneven")
+    (root / "photos" / "one").mkdir(parents=True)
+    for number in range(516):
+        side = 1000 if 300 <= number < 316 else 32
+        Image.new("RGB", (side, side), (number % 256, 7, 99)).save(root / "photos" / "one" / f"{number:03d}.bmp")
+    penstock.pack(root / "photos", root / "photos.pen", seed=None)
+    return root
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux's books")
+@pytest.mark.parametrize("name", ["photos", "photos.pen"])
+@pytest.mark.parametrize("shuffle", ["full", ""])
+def test_images_of_very_different_sizes_stay_within_it_too(raw, uneven, name, shuffle):
+    budget = 40_000_000  # the eight largest are 24 MB
+    allocator = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "1000000"}
+    command = [sys.executable, "-c", MEASURE, str(raw / "few.pen"), str(uneven / name), shuffle, str(budget)]
+    done = subprocess.run(command, env=allocator, capture_output=True, text=True, timeout=120, check=True)
+    assert int(done.stdout.split()[0]) < budget + BESIDE + DECODED_WHOLE
+
+
+def test_a_budget_that_the_largest_batch_exceeds_is_refused(uneven):
+    with pytest.raises(UsageError, match="memory budget is too small"):
+        Loader(uneven / "photos.pen", batch_size=16, transforms=RandomResizedCrop(160), memory=40_000_000)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read from Linux's books")

@@ -373,6 +373,7 @@ class Loader:
             },
             dtypes=self._dtypes,
             encoded_bytes=0 if self._windows else stored.copies * selection.batch_bytes(self.batch_size),
+            largest_bytes=0 if self._windows else stored.copies * selection.largest_batch_bytes(self.batch_size),
             arena_bytes=self._windows.memory_bytes if self._windows else 0,
             under_way_bytes=stored.under_way_bytes,
             calls=self._calls,

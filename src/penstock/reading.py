@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Protocol, final
 import numpy as np
 
 from penstock.order.window import WindowOrder
+from penstock.pipeline.allowance import Allowance
 from penstock.pipeline.arena import Arena, arena_memory
 from penstock.pipeline.lease import Reservoir
 from penstock.pipeline.queue import Closed
@@ -152,15 +153,21 @@ class BatchReader:
     def __init__(self, dataset: Dataset, fields: Sequence[str], memory: BatchMemory) -> None:
         self._dataset, self._fields, self._memory = dataset, tuple(fields), memory
         self._under_way = UnderWay(dataset)
-        self.depth, self.waited_for = memory.depth, (self._under_way,)
+        self._allowance = Allowance(memory.encoded_bytes // dataset.stored.copies)
+        self.depth, self.waited_for = memory.depth, (self._under_way, self._allowance)
 
     def read(self, wanted: Wanted) -> Bytes:
         """Read the samples of a batch."""
         reading = self._dataset.plan_reading(wanted.ids, self._fields)
-        block = self._memory.block(reading.reads.block_bytes)
+        reads, size_bytes = reading.reads, self._memory.block_bytes(reading.reads.block_bytes)
+        self._allowance.take(size_bytes)
+        block = self._memory.block(reads.block_bytes)
         errors = partial(_errors_of, self._under_way.begin(reading, block))
-        release = partial(self._memory.take_back, block)
-        reads = reading.reads
+
+        def release() -> None:
+            self._memory.take_back(block)
+            self._allowance.give_back(size_bytes)
+
         return Bytes(block, reading.starts, reading.lengths, errors, len(reads), reads.block_bytes, release)
 
 

@@ -112,6 +112,12 @@ class Selection:
         sample_bytes = sum(float(column.length.mean()) if len(column) else 0.0 for column in self.columns.values())
         return int(1.25 * batch_size * sample_bytes) + 1
 
+    def largest_batch_bytes(self, batch_size: int) -> int:
+        """Count the encoded bytes of the largest batch that there can be: that of the largest samples."""
+        sizes = np.sum([column.length for column in self.columns.values()], axis=0)
+        few = min(batch_size, len(sizes))
+        return int(np.partition(sizes, -few)[-few:].sum()) if few else 0
+
     def located(self, error: PenstockError, number: int, name: str) -> PenstockError:
         """Say in an error which sample and which bytes it is about."""
         column = self.columns[name]

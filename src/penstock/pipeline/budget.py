@@ -6,6 +6,9 @@ that are becoming other values there; the one that the consumer works on and the
 later step makes other batches of them, those two are of that kind, as are the one that waits after that step and the
 one that it is making, out of one decoded batch and by way of passing arrays.
 
+Encoded batches are counted as large as they are on average. Where they differ much, not so many wait: allowance.py
+holds those that there are to what is planned here, which is enough for the largest one alone.
+
 Depths are the largest, equal for both queues, for which all this fits. More than `MAX_DEPTH` helps nobody: a queue only
 has to bridge the unevenness of its two sides.
 """
@@ -45,10 +48,15 @@ class Load:
     later: Later | None = None  # None: decoding is the last step
     arena_bytes: int = 0
     under_way_bytes: int = 0  # on their way from a store, in none of these yet
+    largest_bytes: int = 0  # the most that one batch can take encoded
+
+    def encoded_at(self, depth: int) -> int:
+        """Memory for batches that are being read, wait, or are being decoded; enough for the largest one alone."""
+        return max((depth + 1 + self.calls) * self.encoded_bytes, self.largest_bytes)
 
     def bytes_at(self, depth: int) -> int:
         """Memory in flight when both queues have this depth."""
-        encoded = self.under_way_bytes + self.arena_bytes + (depth + 1 + self.calls) * self.encoded_bytes
+        encoded = self.under_way_bytes + self.arena_bytes + self.encoded_at(depth)
         decoded = (depth + self.calls) * self.decoded_bytes + self.calls * self.scratch_bytes
         if self.later is None:
             return encoded + decoded + WITH_CONSUMER * self.decoded_bytes

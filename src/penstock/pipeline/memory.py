@@ -31,11 +31,11 @@ DEFAULT_DEPTH = 2  # granted by default even where it takes more memory than tha
 class BatchMemory:
     """Arrays for batches of `batch_size` samples of some fields, used again once they are dropped.
 
-    `shapes` are those of one sample's pixels, `dtypes` what batches have in the end, `encoded_bytes` what a batch takes
-    encoded on average, all its fields, or `arena_bytes` what the arena takes that encoded samples lie in, and
-    `under_way_bytes` what is on its way there from a store. `later` names
-    the dtypes that a step after decoding gives to batches in host memory: nothing for those that it moves elsewhere;
-    None means that there is no such step. `budget` is in bytes.
+    `shapes` are those of one sample's pixels, `dtypes` what batches have in the end. `encoded_bytes` is what a batch
+    takes encoded on average, all its fields, and `largest_bytes` what any takes at the most, or `arena_bytes` what the
+    arena takes that encoded samples lie in; `under_way_bytes` are on their way there from a store. `later` names the
+    dtypes that a step after decoding gives to batches in host memory: nothing for those that it moves elsewhere; None
+    means that there is no such step. `budget` is in bytes.
     `allocate` makes the memory that batches leave in. With `recycles=False` that memory is made anew for each batch:
     for batches that something may still read after they are dropped, see lease.py.
     """
@@ -49,6 +49,7 @@ class BatchMemory:
         encoded_bytes: int,
         arena_bytes: int = 0,
         under_way_bytes: int = 0,
+        largest_bytes: int = 0,
         calls: int,
         later: Mapping[str, str] | None,
         budget: int | None,
@@ -66,10 +67,12 @@ class BatchMemory:
             None if later is None else _later(pixels, later),
             arena_bytes,
             under_way_bytes,
+            largest_bytes,
         )
         self._batch_size, self._shapes, self._dtypes, self._encoded_bytes = batch_size, shapes, dtypes, encoded_bytes
         self.depth = depth_within(max(DEFAULT_BYTES, load.bytes_at(DEFAULT_DEPTH)) if budget is None else budget, load)
         self.size_bytes = load.bytes_at(self.depth)
+        self.encoded_bytes = load.encoded_at(self.depth)  # of all encoded batches together
         spare = self.depth + calls + 2
         make = {} if allocate is None else {"allocate": allocate}
         kept = spare if recycles else 0
@@ -79,16 +82,23 @@ class BatchMemory:
         self._blocks: deque[NDArray[np.uint8]] = deque(maxlen=spare)
 
     def block(self, least_bytes: int) -> NDArray[np.uint8]:
-        """Give memory for encoded bytes, used before if there is some that is large enough."""
+        """Give memory for encoded bytes: used before, unless it must be larger than usual."""
+        if least_bytes > self._encoded_bytes:
+            self._blocks.clear()  # what lies ready is room that this one needs
+            return np.empty(least_bytes, np.uint8)
         try:
-            block = self._blocks.pop()
+            return self._blocks.pop()
         except IndexError:
-            block = np.empty(max(self._encoded_bytes, least_bytes), np.uint8)
-        return block if len(block) >= least_bytes else np.empty(least_bytes, np.uint8)
+            return np.empty(self._encoded_bytes, np.uint8)
 
     def take_back(self, block: NDArray[np.uint8]) -> None:
         """Keep a block that nobody reads any more for a later batch."""
-        self._blocks.append(block)
+        if len(block) == self._encoded_bytes:
+            self._blocks.append(block)
+
+    def block_bytes(self, least_bytes: int) -> int:
+        """Say how large the block is that `block` gives."""
+        return max(least_bytes, self._encoded_bytes)
 
     def pixels(self, name: str, count: int) -> NDArray[np.uint8]:
         """Give an array for the decoded pixels of `count` samples."""
