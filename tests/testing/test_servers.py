@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import http.client
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from penstock import testing
@@ -22,34 +18,10 @@ from penstock.bench.cost import cpu_seconds, processes_below
 from penstock.errors import StalledError, StorageError, UsageError
 from penstock.testing.servers import process
 from penstock.testing.servers.ports import free_ports
+from tests.testing.oracle import client
+from tests.testing.watch import Watch
 
 BODY = bytes(range(256)) * 40
-
-
-def client(server, **changes):
-    """boto3, as an oracle."""
-    settings = {"aws_access_key_id": server.access_key, "aws_secret_access_key": server.secret, **changes}
-    # Checksums only where S3 demands them: rclone hands out the whole object's with a range of it.
-    only = {"request_checksum_calculation": "when_required", "response_checksum_validation": "when_required"}
-    config = Config(retries={"max_attempts": 0}, connect_timeout=10, read_timeout=10, **only)
-    return boto3.client("s3", endpoint_url=server.endpoint, region_name=server.region, config=config, **settings)
-
-
-class Watch:
-    """Processes whose end can be waited for, whoever's children they are, and whoever takes their numbers."""
-
-    def __init__(self, pids):
-        self.descriptors = [os.pidfd_open(pid) for pid in pids]
-
-    def all_end(self, *, seconds=20.0):
-        deadline = time.monotonic() + seconds
-        ended = [
-            bool(select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))[0])
-            for descriptor in self.descriptors
-        ]
-        for descriptor in self.descriptors:
-            os.close(descriptor)
-        return all(ended)
 
 
 def test_seaweedfs_stores_lists_and_cuts_out(seaweedfs):

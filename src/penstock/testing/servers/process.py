@@ -30,7 +30,9 @@ from penstock.testing.servers.ports import HOST
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["program", "running", "status"]
+__all__ = ["LOG", "program", "running", "status"]
+
+LOG = "said"  # the file in a server's folder that has what it said
 
 START_SECONDS = 60.0  # a loaded machine; on an idle one it is one or two
 END_SECONDS = 15.0
@@ -75,7 +77,7 @@ def running(
 
     Of the environment it has only what is given, so that no setting of the machine's user reaches it.
     """
-    log = folder / "said"
+    log = folder / LOG
     with log.open("wb") as said:
         process = subprocess.Popen(  # noqa: S603 programs of ours, with arguments made here
             [sys.executable, "-I", "-S", bound.__file__, str(os.getpid()), *command],
