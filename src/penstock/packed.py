@@ -103,6 +103,8 @@ class PackedIndex:
         return kept if keep(kept, data, what=f"the index of {self.path}") else pa.py_buffer(data)
 
     def _open(self) -> pq.ParquetFile:
+        if isinstance(self._source, str) and not os.path.exists(self._source):
+            self._source = self._found()  # the user's cache may be emptied at any time
         try:
             return pq.ParquetFile(self._source, memory_map=isinstance(self._source, str))
         except OSError as error:

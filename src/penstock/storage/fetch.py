@@ -113,7 +113,7 @@ class Fetcher:
         self._flight = Flight(requests.in_flight, requests.in_flight_bytes)
         self._throttle = Throttle()
         self._draws = random.Random()  # noqa: S311  waits are to differ, not to be secret
-        self._gives_ranges = True
+        self._has_given_ranges = self._has_refused_ranges = False
         self.link, self.statistics = Link(), FetchStatistics()
 
     async def fetch(self, name: str, start: int, stop: int) -> memoryview:
@@ -129,15 +129,14 @@ class Fetcher:
                 except Exception as raised:  # noqa: BLE001  judged and told, whatever it is
                     error = raised
                 verdict, attempt = judged(error), attempt + 1
-                if verdict is Verdict.NO_RANGES and self._gives_ranges:
-                    self._gives_ranges = False
+                if verdict is Verdict.NO_RANGES and not self._has_given_ranges:
+                    self._has_refused_ranges = True
                     continue
                 if verdict is Verdict.SLOWER:
                     self._throttle.complained(time.monotonic())
                     self.statistics.slowed = self._throttle.cuts
                 wait = wait_seconds(attempt - 1, self._draws.random())
-                is_hopeless = verdict in {Verdict.FINAL, Verdict.NO_RANGES}
-                if is_hopeless or time.monotonic() + wait >= deadline:
+                if verdict is Verdict.FINAL or time.monotonic() + wait >= deadline:
                     raise explained(error, f"{self._place}/{name}", attempts=attempt) from None
                 self.statistics.retries += 1
                 await asyncio.sleep(wait)
@@ -189,7 +188,7 @@ class Fetcher:
         """Make one request, and check what comes."""
         self.statistics.requests += 1
         began = time.monotonic()
-        if not self._gives_ranges:
+        if self._has_refused_ranges and not self._has_given_ranges:
             return await self._part_of_whole(name, start, stop)
         answer = await obstore.get_async(self._client, name, options={"range": (start, stop)})
         first_byte = time.monotonic() - began
@@ -201,6 +200,7 @@ class Fetcher:
             raise Garbled(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
         if given[1] < min(stop, answer.meta["size"]):
             raise Garbled(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
+        self._has_given_ranges = True
         self.link.note(Taken(len(body), first_byte, time.monotonic() - began))
         self.statistics.bytes += len(body)
         return body
