@@ -286,7 +286,7 @@ class Loader:
 
     def statistics(self) -> LoaderStatistics:
         """Tell what the latest iteration has done so far."""
-        return self._tally.statistics(self._selection.file_all)
+        return self._tally.statistics(self._selection.file_all, *self.dataset.stored.statistics())
 
     def close(self) -> None:
         """End iterations under way and the decoding threads."""

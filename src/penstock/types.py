@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "Column", "Geometry", "Pair", "Record", "StoredField"]
+__all__ = [
+    "Batch",
+    "CacheStatistics",
+    "Column",
+    "Geometry",
+    "Pair",
+    "Record",
+    "StoreStatistics",
+    "StoredField",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,58 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """What has been asked of a cache for one dataset, in bytes."""
+
+    hit_bytes: int = 0
+    """Bytes that were found. By all that were asked for: what the cache is worth."""
+
+    missed_bytes: int = 0
+    """Bytes that belong into the cache and were not there yet. From the second epoch on: none."""
+
+    passed_bytes: int = 0
+    """Bytes that the cache has no room for."""
+
+    damaged: int = 0
+    """Blocks that did not match their checksum, and were fetched again. Any: look at the disk."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoreStatistics:
+    """What reading from an object store has come to in this process so far."""
+
+    requests: int = 0
+    """Requests made for samples, second ones and repeated ones included."""
+
+    bytes: int = 0
+    """Bytes that arrived and were used."""
+
+    retries: int = 0
+    """Requests that were made again after an error. Many: look at the network, or the server is too busy."""
+
+    hedges: int = 0
+    """Second requests for what was late. Near a twentieth of all: the store's answers take very different times."""
+
+    hedges_won: int = 0
+    """How many of these were answered first."""
+
+    slowed: int = 0
+    """How often the server asked for fewer requests. Any: it limits you, not the network."""
+
+    first_byte_seconds: float | None = None
+    """Median time from a request to its first byte, lately. High: the store is far away, and wants more requests in
+    flight."""
+
+    bytes_per_second: float | None = None
+    """What one connection gives once it has begun, lately. Low: many connections share a thin line."""
+
+    request_bytes: int = 0
+    """How large requests are made where more is wanted: follows from the two before."""
 
 
 @dataclass(frozen=True, slots=True)

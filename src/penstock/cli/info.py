@@ -20,17 +20,23 @@ __all__ = ["info"]
 @click.command()
 @click.argument("dataset", type=click.Path())
 @order_options
+@click.option(
+    "--cache", type=click.Path(), help="Say what the cache in this folder holds of it, and what it was worth."
+)
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-def info(*, dataset: str, as_json: bool, **options: Any) -> None:
+def info(*, dataset: str, cache: str | None, as_json: bool, **options: Any) -> None:
     """Summarise DATASET: samples, fields, labels, and its sizes against the source's.
 
     With --order also what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but
     manifest and index (a folder of images is listed); `penstock verify` checks the bytes.
     """
     from penstock.dataset import open_dataset
+    from penstock.storage.cache import Cache, Shelf
 
     opened = open_dataset(dataset)
     found = summary(opened)
+    if cache is not None:
+        found["cache"] = Shelf.summary(Cache(cache), opened.digest)
     order = order_summary(opened, **options)
     if order is not None:
         found["order"] = order
@@ -115,6 +121,20 @@ def _text(found: dict[str, Any]) -> str:
         lines.append(f"  packed   {shown_counts(found['outcomes'])}")
     elif found["left_out"]:
         lines.append(f"  left out {found['left_out']:,} files that are no samples")
+    if "cache" in found:
+        lines += _cache_lines(found["cache"])
     if "order" in found:
         lines += order_lines(found["order"])
     return "\n".join(lines)
+
+
+def _cache_lines(found: dict[str, Any]) -> list[str]:
+    lines = [
+        f"  cache    {shown_bytes(found['filled_bytes'])} of {shown_bytes(found['kept_bytes'])} in {found['folder']}"
+    ]
+    asked = sum(found.get(part, 0) for part in ("hit_bytes", "missed_bytes", "passed_bytes"))
+    if asked:
+        parts = (("found", "hit_bytes"), ("fetched for it", "missed_bytes"), ("no room for", "passed_bytes"))
+        told = ", ".join(f"{found[part] / asked:.1%} {what}" for what, part in parts)
+        lines.append(f"    asked for {shown_bytes(asked)}: {told}; {found['damaged']:,} damaged blocks")
+    return lines

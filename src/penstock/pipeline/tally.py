@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from penstock.errors import PenstockError
     from penstock.pipeline.pipeline import Pipeline
     from penstock.pipeline.statistics import StageStatistics
+    from penstock.types import CacheStatistics, StoreStatistics
 
 __all__ = ["LoaderStatistics", "Tally"]
 
@@ -47,6 +48,12 @@ class LoaderStatistics:
     requests: int
     """Requests made for them. Many, of few bytes each: right for media that answer at once; on those that seek, or are
     far away, shuffle="window" makes them few and large."""
+
+    stores: tuple[StoreStatistics, ...]
+    """What reading from object stores has come to in this process, epochs before this one included."""
+
+    caches: tuple[CacheStatistics, ...]
+    """What has been asked of caches in this process, likewise."""
 
     wait_seconds: float
     """Time the consumer waited for batches. Near the whole time: loading sets the pace. Near 0: training does."""
@@ -92,7 +99,12 @@ class Tally:
         """Keep what the stages did; the pipeline is about to go."""
         self._end = (pipeline.wait_seconds, tuple(pipeline.statistics()))
 
-    def statistics(self, complete: Callable[[Sequence[tuple[int, PenstockError]]], None]) -> LoaderStatistics:
+    def statistics(
+        self,
+        complete: Callable[[Sequence[tuple[int, PenstockError]]], None],
+        stores: Sequence[StoreStatistics],
+        caches: Sequence[CacheStatistics],
+    ) -> LoaderStatistics:
         """Sum up so far. `complete` adds to errors what is too dear to find out for each at once."""
         with self._lock:
             errors = tuple(self._errors)
@@ -108,6 +120,8 @@ class Tally:
                 read_bytes=self._read_bytes,
                 requested_bytes=self._requested_bytes,
                 requests=self._requests,
+                stores=tuple(stores),
+                caches=tuple(caches),
                 wait_seconds=wait_seconds,
                 stages=stages,
             )

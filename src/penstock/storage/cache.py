@@ -23,21 +23,26 @@ import os
 import shutil
 import struct
 import threading
+import time
 import weakref
+from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, final
 
 from penstock.errors import UsageError
+from penstock.types import CacheStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["BLOCK_BYTES", "FOOTER", "MARK", "Cache", "CacheCounters", "Shelf"]
+__all__ = ["BLOCK_BYTES", "FOOTER", "MARK", "Cache", "Shelf"]
 
 BLOCK_BYTES = 2**20
 FOOTER = struct.Struct("<I4s")  # checksum, and a mark: a block is as long as its bytes and this
 MARK = b"pen1"
+COUNTED = frozenset(field.name for field in fields(CacheStatistics))
+COUNTERS_SECONDS = 1.0  # between two notes of the counters
 FREE_SHARE = 0.9  # of what the disk has free, where no size is given
 
 
@@ -63,35 +68,12 @@ class Cache:
 
 
 @final
-@dataclass(slots=True)
-class CacheCounters:
-    """What was asked of a cache."""
-
-    hit_bytes: int = 0
-    """Bytes that were found. By all bytes that were asked for: what the cache is worth."""
-
-    missed_bytes: int = 0
-    """Bytes that belong into the cache and were not there yet. From the second epoch on: none."""
-
-    passed_bytes: int = 0
-    """Bytes that the cache has no room for."""
-
-    damaged: int = 0
-    """Blocks that did not match their checksum, and were fetched again. Any: look at the disk."""
-
-    def add(self, other: CacheCounters) -> None:
-        """Add others' counts."""
-        for name, value in asdict(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-
-@final
 class Shelf:
     """One dataset's part of a cache: its folder, held open, and how many of its bytes are kept there."""
 
     def __init__(self, cache: Cache, digest: str, *, place: str, total_bytes: int) -> None:
         self.folder = os.path.join(cache.folder, digest[:32])
-        self.counters = CacheCounters()
+        self._counters: Counter[str] = Counter()
         try:
             os.makedirs(self.folder, exist_ok=True)
             handle = os.open(os.path.join(self.folder, "in-use"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -105,16 +87,26 @@ class Shelf:
         except OSError as error:
             hint = "choose another folder for the cache, on a local disk"
             raise UsageError(f"the cache cannot be used: {error.strerror}", file=cache.folder, hint=hint) from error
+        self._lock, self._noted = threading.Lock(), time.monotonic()
         self._counters_file = os.path.join(self.folder, f"counters-{os.getpid()}-{id(self):x}")
-        weakref.finalize(self, _note, os.getpid(), self._counters_file, self.counters)
+        weakref.finalize(self, _note, os.getpid(), self._counters_file, self._counters)
 
     def path(self, place: int) -> str:
         """Say where the block is that begins at this place of the dataset."""
         return os.path.join(self.folder, f"{place >> 30:05d}", f"{place:016x}")
 
-    def note(self) -> None:
-        """Write the counters down, for others to see."""
-        _note(os.getpid(), self._counters_file, self.counters)
+    def count(self, **counts: int) -> None:
+        """Count what was asked of the cache, and write it down for others to see, not too often."""
+        with self._lock:
+            self._counters.update(counts)
+            if time.monotonic() - self._noted >= COUNTERS_SECONDS:
+                self._noted = time.monotonic()
+                _note(os.getpid(), self._counters_file, self._counters)
+
+    def statistics(self) -> CacheStatistics:
+        """Tell what this process has asked of it."""
+        with self._lock:
+            return CacheStatistics(**self._counters)
 
     @staticmethod
     def summary(cache: Cache, digest: str) -> dict[str, Any]:
@@ -124,10 +116,8 @@ class Shelf:
         if share is None:
             return {"folder": cache.folder, "kept_bytes": 0, "filled_bytes": 0}
         filled = sum(size - FOOTER.size for _, size in _blocks(folder))
-        counters = CacheCounters()
-        for path in _counters(folder):
-            counters.add(_counted(path))
-        return {"folder": cache.folder, **share, "filled_bytes": filled, **asdict(counters)}
+        asked = sum((_counted(path) for path in _counters(folder)), Counter[str]())
+        return {"folder": cache.folder, **share, "filled_bytes": filled, **asdict(CacheStatistics(**asked))}
 
 
 def _dealt(cache: Cache, folder: str, total: int) -> int:
@@ -199,30 +189,28 @@ def _counters(folder: str) -> list[str]:
     ]
 
 
-def _counted(path: str) -> CacheCounters:
+def _counted(path: str) -> Counter[str]:
     try:
-        return CacheCounters(**_read_json(path))
+        return Counter({name: int(count) for name, count in _read_json(path).items() if name in COUNTED})
     except (OSError, ValueError, TypeError):
-        return CacheCounters()
+        return Counter()
 
 
 def _merge_counters(folder: str) -> None:
     """Add the counters of processes that have ended into one file."""
     ended = [path for path in _counters(folder) if not os.path.exists(f"/proc/{path.split('-')[-2]}")]
-    total = CacheCounters()
-    for path in ended:
-        total.add(_counted(path))
     if len(ended) > 1:
-        _write_json(os.path.join(folder, "counters-0-all"), asdict(total))
+        total = sum((_counted(path) for path in ended), Counter[str]())
+        _write_json(os.path.join(folder, "counters-0-all"), dict(total))
         for path in ended:
             if not path.endswith("-all"):
                 os.unlink(path)
 
 
-def _note(pid: int, path: str, counters: CacheCounters) -> None:
+def _note(pid: int, path: str, counters: Counter[str]) -> None:
     if pid == os.getpid():  # not in a child made by fork, whose counts are not its own
         with suppress(OSError):
-            _write_json(path, asdict(counters))
+            _write_json(path, dict(counters))
 
 
 def _write_json(path: str, content: dict[str, Any]) -> None:

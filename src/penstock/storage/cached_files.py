@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from penstock.storage.cache import BLOCK_BYTES, FOOTER, MARK, Cache, CacheCounters, Shelf
+from penstock.storage.cache import BLOCK_BYTES, FOOTER, MARK, Cache, Shelf
 from penstock.storage.local import fill_block
 from penstock.storage.ranges import ReadPlan
 from penstock.storage.store import Failure
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from penstock.storage.store import Arrival, Store
 
 __all__ = ["CachedFiles"]
-
-COUNTERS_SECONDS = 1.0  # between two notes of the counters
 
 
 @final
@@ -62,8 +59,6 @@ class CachedFiles:
         self._store, self._file_bytes = store, file_bytes
         self._begins = np.cumsum(file_bytes) - file_bytes
         self.shelf = Shelf(cache, digest, place=store.place, total_bytes=int(file_bytes.sum()))
-        self._lock = threading.Lock()
-        self._noted = time.monotonic()
         self._has_room = True
 
     def begin(
@@ -75,7 +70,7 @@ class CachedFiles:
         missing = {part.key: part.name for part in parts if part.key not in held}
         hits = sum(part.stop - part.start for part in parts if part.key in held)
         asked = sum(part.stop - part.start for part in parts)
-        self._count(CacheCounters(hits, asked - hits, int(rest.length.sum())))
+        self.shelf.count(hit_bytes=hits, missed_bytes=asked - hits, passed_bytes=int(rest.length.sum()))
         fetch, blocks = self._plan(missing)
         room = np.empty(fetch.block_bytes, np.uint8)
         under_way = [
@@ -128,7 +123,7 @@ class CachedFiles:
             if FOOTER.unpack(footer.data) == (zlib.crc32(data.data), MARK):
                 held[key] = data
             else:
-                self._count(CacheCounters(damaged=1))
+                self.shelf.count(damaged=1)
                 self._drop(key)
         return held
 
@@ -174,14 +169,6 @@ class CachedFiles:
     def _drop(self, key: tuple[int, int]) -> None:
         with suppress(OSError):
             os.unlink(self._path(key))
-
-    def _count(self, counters: CacheCounters) -> None:
-        with self._lock:
-            self.shelf.counters.add(counters)
-            if time.monotonic() - self._noted < COUNTERS_SECONDS:
-                return
-            self._noted = time.monotonic()
-        self.shelf.note()
 
 
 @final

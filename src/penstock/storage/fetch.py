@@ -14,7 +14,7 @@ import random
 import time
 from collections import deque
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import obstore
@@ -22,13 +22,14 @@ import obstore
 from penstock.storage.link import Link, Taken
 from penstock.storage.retry import Garbled, Verdict, explained, judged, wait_seconds
 from penstock.storage.throttle import Throttle
+from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from penstock.storage.location import Requests
 
-__all__ = ["FetchStatistics", "Fetcher", "Flight"]
+__all__ = ["Fetcher", "Flight"]
 
 HEDGED_SHARE = 0.05  # of all requests may be second ones, and a few more
 HEDGED_FEW = 8
@@ -37,26 +38,14 @@ WHOLE_MOST_BYTES = 64 * 2**20  # of an object that is fetched whole because the 
 
 @final
 @dataclass(slots=True)
-class FetchStatistics:
-    """What requests to a store have come to so far."""
+class _Counts:
+    """What requests have come to; see `StoreStatistics`."""
 
     requests: int = 0
-    """Requests made, second ones and repeated ones included."""
-
     bytes: int = 0
-    """Bytes that arrived and were used."""
-
     retries: int = 0
-    """Requests that were made again after an error. Many: look at the network, or the server is too busy."""
-
     hedges: int = 0
-    """Second requests for what was late. Near a twentieth of all: the store's answers take very different times."""
-
     hedges_won: int = 0
-    """How many of these were answered first."""
-
-    slowed: int = 0
-    """How often the server asked for fewer requests. Any: it limits you, not the network."""
 
 
 @final
@@ -114,7 +103,18 @@ class Fetcher:
         self._throttle = Throttle()
         self._draws = random.Random()  # noqa: S311  waits are to differ, not to be secret
         self._has_given_ranges = self._has_refused_ranges = False
-        self.link, self.statistics = Link(), FetchStatistics()
+        self.link, self._counts = Link(), _Counts()
+
+    def statistics(self) -> StoreStatistics:
+        """Tell what all requests have come to."""
+        link = self.link
+        return StoreStatistics(
+            **asdict(self._counts),
+            slowed=self._throttle.cuts,
+            first_byte_seconds=link.first_byte_seconds,
+            bytes_per_second=link.bytes_per_second,
+            request_bytes=link.request_bytes,
+        )
 
     async def fetch(self, name: str, start: int, stop: int) -> memoryview:
         """Fetch a range; fewer bytes where the object ends before. Raises StorageError."""
@@ -134,11 +134,10 @@ class Fetcher:
                     continue
                 if verdict is Verdict.SLOWER:
                     self._throttle.complained(time.monotonic())
-                    self.statistics.slowed = self._throttle.cuts
                 wait = wait_seconds(attempt - 1, self._draws.random())
                 if verdict is Verdict.FINAL or time.monotonic() + wait >= deadline:
                     raise explained(error, f"{self._place}/{name}", attempts=attempt) from None
-                self.statistics.retries += 1
+                self._counts.retries += 1
                 await asyncio.sleep(wait)
 
     async def _attempt(self, name: str, start: int, stop: int, deadline: float) -> memoryview:
@@ -152,7 +151,7 @@ class Fetcher:
                 done, _ = await asyncio.wait(asked, timeout=late)
                 patience -= late
                 if not done and self._may_hedge():
-                    self.statistics.hedges += 1
+                    self._counts.hedges += 1
                     asked.append(asyncio.ensure_future(self._ask(name, start, stop)))
             return await self._first_good(asked, patience)
         finally:
@@ -176,17 +175,17 @@ class Fetcher:
             for one in done:
                 found = one.exception()
                 if found is None:
-                    self.statistics.hedges_won += one is not asked[0]
+                    self._counts.hedges_won += one is not asked[0]
                     return one.result()
                 error = found
         raise error
 
     def _may_hedge(self) -> bool:
-        return self.statistics.hedges < HEDGED_SHARE * self.statistics.requests + HEDGED_FEW
+        return self._counts.hedges < HEDGED_SHARE * self._counts.requests + HEDGED_FEW
 
     async def _ask(self, name: str, start: int, stop: int) -> memoryview:
         """Make one request, and check what comes."""
-        self.statistics.requests += 1
+        self._counts.requests += 1
         began = time.monotonic()
         if self._has_refused_ranges and not self._has_given_ranges:
             return await self._part_of_whole(name, start, stop)
@@ -202,7 +201,7 @@ class Fetcher:
             raise Garbled(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
         self._has_given_ranges = True
         self.link.note(Taken(len(body), first_byte, time.monotonic() - began))
-        self.statistics.bytes += len(body)
+        self._counts.bytes += len(body)
         return body
 
     async def _part_of_whole(self, name: str, start: int, stop: int) -> memoryview:
@@ -214,5 +213,5 @@ class Fetcher:
         body = memoryview(await answer.bytes_async())
         if len(body) != size:
             raise Garbled(f"the store sent {len(body)} bytes where it said {size}")
-        self.statistics.bytes += min(stop, size) - start
+        self._counts.bytes += min(stop, size) - start
         return body[start:stop]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from penstock.storage.cache import Cache
     from penstock.storage.ranges import ReadPlan
     from penstock.storage.store import Arrival, Failure, Store
+    from penstock.types import CacheStatistics, StoreStatistics
 
 __all__ = ["Files", "JoinedFiles", "StoredFiles"]
 
@@ -35,6 +36,9 @@ class Files(Protocol):
     @property
     def copies(self) -> int:
         """How often the bytes that a caller waits for are in memory: 2 where they pass a cache on their way."""
+
+    def statistics(self) -> tuple[list[StoreStatistics], list[CacheStatistics]]:
+        """Tell what reading has come to in this process: for each object store, and for each cache."""
 
     def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
         """Begin to read, see `Store.begin`."""
@@ -70,6 +74,11 @@ class StoredFiles:
         """How often the bytes that a caller waits for are in memory."""
         return 1 if self.cached is None else 2
 
+    def statistics(self) -> tuple[list[StoreStatistics], list[CacheStatistics]]:
+        """Tell what reading has come to in this process."""
+        found = self.store.statistics()
+        return ([] if found is None else [found]), ([] if self.cached is None else [self.cached.shelf.statistics()])
+
     def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
         """Begin to read."""
         files, positions = np.unique(reads.file, return_inverse=True)
@@ -99,6 +108,11 @@ class JoinedFiles:
         """Sort files by the part that they belong to: its number, its first file's, which of the files."""
         part = np.searchsorted(self._first, files, side="right") - 1
         return [(at, int(self._first[at]), np.flatnonzero(part == at)) for at in np.unique(part).tolist()]
+
+    def statistics(self) -> tuple[list[StoreStatistics], list[CacheStatistics]]:
+        """Tell what reading has come to in this process: that of every part."""
+        found = [part.statistics() for part in self._parts]
+        return [one for stores, _ in found for one in stores], [one for _, caches in found for one in caches]
 
     def begin(self, reads: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Arrival:
         """Begin to read, from each part what lies in it."""

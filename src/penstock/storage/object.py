@@ -24,10 +24,11 @@ from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
 
 from penstock.errors import PenstockError, StorageError, UsageError
 from penstock.storage import runtime
-from penstock.storage.fetch import Fetcher, FetchStatistics
+from penstock.storage.fetch import Fetcher
 from penstock.storage.location import Access, Location
 from penstock.storage.retry import Verdict, explained, judged, wait_seconds
 from penstock.storage.store import Cancelled, Failure
+from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -85,9 +86,9 @@ class ObjectStore:
         location = Location(self.location.scheme, self.location.host, self.location.name(name))
         return ObjectStore(location, self.access)
 
-    def statistics(self) -> FetchStatistics:
+    def statistics(self) -> StoreStatistics:
         """Tell what requests for ranges have come to in this process."""
-        return FetchStatistics() if self._connection is None else self._connection.fetcher.statistics
+        return StoreStatistics() if self._connection is None else self._connection.fetcher.statistics()
 
     def begin(
         self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None

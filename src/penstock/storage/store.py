@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from penstock.errors import PenstockError
     from penstock.storage.ranges import ReadPlan
+    from penstock.types import StoreStatistics
 
 __all__ = ["Arrival", "Arrived", "Cancelled", "Failure", "Store"]
 
@@ -77,6 +78,9 @@ class Store(Protocol):
     @property
     def under_way_bytes(self) -> int:
         """How much may be on its way in memory that is not the caller's."""
+
+    def statistics(self) -> StoreStatistics | None:
+        """Tell what requests have come to in this process; None where there are none to speak of."""
 
     def begin(
         self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
