@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.access import access_options
 from penstock.cli.order import order_lines, order_options, order_summary
 from penstock.cli.quantities import shown_bytes, shown_counts
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
     from penstock.packed import PackedIndex
+    from penstock.storage.location import Access
 
 __all__ = ["info"]
 
@@ -20,8 +22,9 @@ __all__ = ["info"]
 @click.command()
 @click.argument("dataset", type=click.Path())
 @order_options
+@access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-def info(*, dataset: str, as_json: bool, **options: Any) -> None:
+def info(*, dataset: str, access: Access | None, as_json: bool, **options: Any) -> None:
     """Summarise DATASET: samples, fields, labels, and its sizes against the source's.
 
     With --order also what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but
@@ -29,7 +32,7 @@ def info(*, dataset: str, as_json: bool, **options: Any) -> None:
     """
     from penstock.dataset import open_dataset
 
-    opened = open_dataset(dataset)
+    opened = open_dataset(dataset, access=access)
     found = summary(opened)
     order = order_summary(opened, **options)
     if order is not None:
