@@ -33,7 +33,7 @@ def campaign(seaweedfs, tmp_path):
 
 
 def test_a_pack_killed_before_any_request_resumes_to_the_same_objects(campaign, tmp_path):
-    killed = campaign("killed/new.pen", folders.classes(tmp_path / "photos", 6))
+    killed = campaign("killed/new.pen", folders.classes(tmp_path / "photos", 4))
     assert len(killed) > 25
     # Also between the manifest and the last clean-up.
     assert {result["published"] for result in killed} == {False, True}
