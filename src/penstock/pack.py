@@ -39,7 +39,6 @@ from penstock.writer import ShardWriter, claim, is_published
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from penstock.shard.piece import Piece
     from penstock.storage.location import Access
     from penstock.storage.place import Place
 
@@ -152,7 +151,7 @@ def pack(
                         if progress is not None:
                             progress(_progress(totals, writer, resumed))
                 # Rows become the index; the manifest, last, makes it a dataset.
-                _publish(place, found, settings, writer.finish(), writer.skipped)
+                _publish(place, found, settings, writer)
         journal.remove()
     return _report(place, resumed)
 
@@ -174,9 +173,10 @@ def _progress(totals: tuple[int, int], writer: ShardWriter, resumed: int) -> Pac
     return PackProgress(writer.items, totals[0], writer.source_bytes, totals[1], writer.stored_bytes, resumed, counts)
 
 
-def _publish(place: Place, found: Source, settings: _Settings, done: list[Piece], refused: Iterable[Skipped]) -> None:
+def _publish(place: Place, found: Source, settings: _Settings, writer: ShardWriter) -> None:
     """Write the index, then the manifest."""
-    skipped = sorted({*found.skipped, *refused}, key=lambda item: (item.name, item.outcome, item.why))
+    done = writer.finish()
+    skipped = sorted({*found.skipped, *writer.skipped}, key=lambda item: (item.name, item.outcome, item.why))
     if not done:
         example = str(skipped[0]) if skipped else None
         file, expected = shown(place.store.place), "at least one image"
@@ -206,6 +206,7 @@ def _publish(place: Place, found: Source, settings: _Settings, done: list[Piece]
             "skipped": [item.as_dict() for item in skipped],
         },
     )
+    writer.confirm()
     place.write(MANIFEST_NAME, manifest.encode())
 
 

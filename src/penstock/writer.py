@@ -203,9 +203,13 @@ class ShardWriter:
         return piece
 
     def finish(self) -> list[Piece]:
-        """Close the last shard; give all, once more seen to be there and ours."""
+        """Close the last shard; give all that are there."""
         self.finish_shard()
         self.wait()
+        return self.done
+
+    def confirm(self) -> None:
+        """See once more that all shards are there and that this is still our work, before anything says so."""
         sizes = _shard_sizes(self._place)
         for entry in (piece.entry for piece in self.done):
             if sizes.get(entry.file) != entry.bytes:
@@ -214,7 +218,6 @@ class ShardWriter:
                 what = "a finished shard is not there any more as it was written"
                 raise StorageError(what, file=file, got=found, expected=f"{entry.bytes} bytes", hint=hint)
         self._journal.check()
-        return self.done
 
     def wait(self) -> None:
         """Wait for the shard being finished."""
