@@ -11,6 +11,7 @@ at samples. Training reads many at once with `read`, which merges neighbours int
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from copy import copy
@@ -23,7 +24,15 @@ import pyarrow.compute as pc
 
 from penstock.decode.array import decode_array
 from penstock.decode.image import decode_image, decode_mask
-from penstock.errors import ChecksumError, FormatError, ImageError, PenstockError, SourceError, UsageError
+from penstock.errors import (
+    ChecksumError,
+    FormatError,
+    ImageError,
+    PenstockError,
+    SourceError,
+    StorageError,
+    UsageError,
+)
 from penstock.filling import Filling, Reading
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
@@ -36,8 +45,10 @@ from penstock.shard.manifest import MANIFEST_NAME
 from penstock.storage.cache import Cache
 from penstock.storage.journal import is_unfinished
 from penstock.storage.local import LocalStore
+from penstock.storage.local_place import LocalPlace
 from penstock.storage.location import is_url
 from penstock.storage.object import ObjectStore
+from penstock.storage.object_place import ObjectPlace
 from penstock.storage.ranges import plan_reads
 from penstock.types import Column, StoredField
 
@@ -325,9 +336,12 @@ class Dataset:
         return Sample(number, self.key(number), fields, labels)
 
     def _stored(self, number: int, name: str) -> StoredField:
-        column = self.column(name)
         block = self.read([number], name)
-        data = block.data[: int(block.lengths[0])].tobytes()
+        return self.checked(number, name, block.data[: int(block.lengths[0])].tobytes())
+
+    def checked(self, number: int, name: str, data: bytes) -> StoredField:
+        """Give what was read of a sample's field, once its checksum is seen to be right."""
+        column = self.column(name)
         if column.crc32c is not None and crc32c(data) != column.crc32c[number]:
             where = (int(column.offset[number]), int(column.offset[number]) + len(data))
             (file,) = self._index.names(column.file[[number]])
@@ -397,7 +411,7 @@ def open_dataset(
     if is_url(folder):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=folder, hint="leave `labels` out")
-        return Dataset(PackedIndex(ObjectStore(folder, access), cache=kept_in))
+        return Dataset(_packed_at(ObjectStore(folder, access), kept_in))
     if access is not None:
         raise UsageError("access is about object stores", file=shown(folder), expected="a URL such as s3://bucket/path")
     if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
@@ -406,11 +420,24 @@ def open_dataset(
         return Dataset(PackedIndex(LocalStore(folder), cache=kept_in))
     if kept_in is not None:
         raise UsageError("only packed datasets can be cached yet", file=shown(folder), hint="leave `cache` out")
-    if is_unfinished(folder):
-        hint = "run the same `penstock pack` again: it goes on where it stopped"
-        raise UsageError("this dataset is not finished: packing it was interrupted", file=shown(folder), hint=hint)
+    if is_unfinished(LocalPlace(folder)):
+        raise _unfinished(folder)
     if not os.path.isdir(folder):
         expected = "a packed dataset or a folder of images"
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
     named = None if labels is None else os.fspath(labels)
     return Dataset(index_folder(open_source(folder, labels=named), named))
+
+
+def _packed_at(store: ObjectStore, cache: Cache | None) -> PackedIndex:
+    try:
+        return PackedIndex(store, cache=cache)
+    except StorageError as error:
+        if error.errno == errno.ENOENT and store.lists and is_unfinished(ObjectPlace(store)):
+            raise _unfinished(store.place) from None
+        raise
+
+
+def _unfinished(path: str) -> UsageError:
+    hint = "run the same `penstock pack` again: it goes on where it stopped"
+    return UsageError("this dataset is not finished: packing it was interrupted", file=shown(path), hint=hint)

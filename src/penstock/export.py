@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
@@ -26,11 +27,15 @@ from penstock.shard.members import EXTENSIONS
 from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from penstock.storage.location import Access
+    from penstock.types import StoredField
 
 __all__ = ["ExportReport", "export"]
 
 LABELS_NAME = "labels.csv"
+READ_BYTES = 32 * 2**20  # at a time
 _FORMAT_OF_SUFFIX = {
     **dict.fromkeys((".jpg", ".jpeg", ".jpe", ".jfif"), "jpeg"),
     **{f".{name}": name for name in ("png", "webp", "bmp", "gif", "tiff")},
@@ -56,13 +61,14 @@ def export(
     destination: str | os.PathLike[str],
     *,
     force: bool = False,
+    access: Access | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ExportReport:
-    """Write a dataset's files below a folder.
+    """Write a dataset's files below a folder. `dataset` may be a URL, which `access` says how to get at.
 
     The folder must be new or empty, unless `force` allows replacing files in it.
     """
-    opened = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
+    opened = dataset if isinstance(dataset, Dataset) else open_dataset(dataset, access=access)
     folder = os.fspath(destination)
     if os.path.lexists(folder) and not force and (not os.path.isdir(folder) or os.listdir(folder)):
         hint = "choose another folder, or replace files in it with --force (force=True)"
@@ -70,14 +76,13 @@ def export(
     suffixes, classes = _suffixes(opened), _classes(opened)
     names: list[str] = []
     written = 0
-    for number in range(len(opened)):
-        sample = opened[number]
-        for field, stored in sample.fields.items():
-            origin = unescape(sample.key)
+    for number, key, fields in _read(opened):
+        for field, stored in fields.items():
+            origin = unescape(key)
             if field != "image" and "image" in suffixes:  # it was found by the image's name without the suffix
                 origin = split_name(origin + suffixes["image"][number])[0]
             name = _name(origin, suffixes[field][number], stored.format)
-            check_inside(name, f"the key {sample.key!r} of {shown(opened.path)}")
+            check_inside(name, f"the key {key!r} of {shown(opened.path)}")
             data = encode_png(decode_array(stored.data)) if stored.format == "npy" else stored.data
             path = os.path.join(folder, name) if len(opened.fields) == 1 else os.path.join(folder, field, name)
             _write(path, data, force=force)
@@ -87,6 +92,23 @@ def export(
             progress(number + 1, len(opened))
     _write_labels(opened, names, classes, folder, force=force)
     return ExportReport(folder, len(opened) * len(opened.fields), written)
+
+
+def _read(opened: Dataset) -> Iterator[tuple[int, str, dict[str, StoredField]]]:
+    """Give every sample's number, key and fields. Many are read at a time: a store is far away."""
+    ends = np.cumsum(sum(opened.column(field).length for field in opened.fields))
+    start = 0
+    while start < len(opened):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(ends, before + READ_BYTES, "right")), start + 1)
+        blocks = {field: opened.read(range(start, stop), field) for field in opened.fields}
+        for number in range(start, stop):
+            fields = {}
+            for field, block in blocks.items():
+                begin, length = int(block.offsets[number - start]), int(block.lengths[number - start])
+                fields[field] = opened.checked(number, field, block.data[begin : begin + length].tobytes())
+            yield number, opened.key(number), fields
+        start = stop
 
 
 def _suffixes(opened: Dataset) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
 """The write path: a source becomes a packed dataset.
 
     list the source → order it → [threads] read, recognise, rewrite, check, lay out
-                               → [one writer] append to a shard; when it is full: sync, rename, journal
+                               → [one writer] append to a shard; when it is full: make it lasting, journal
     all shards there → index → manifest, last
 
 Everything that takes time happens in the threads; the writer only appends, so its order alone decides the bytes. They
@@ -33,13 +33,14 @@ from penstock.shard.checks import sha256
 from penstock.shard.index import encode_index
 from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry, Manifest, decode_manifest
 from penstock.shard.write_order import write_order
-from penstock.storage.local import read_file, write_atomically
+from penstock.storage.where import place_at
 from penstock.writer import ShardWriter, claim, is_published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from penstock.shard.piece import Piece
+    from penstock.storage.location import Access
+    from penstock.storage.place import Place
 
 __all__ = ["SHARD_BYTES", "PackProgress", "PackReport", "pack"]
 
@@ -107,10 +108,12 @@ def pack(
     raw: bool = False,
     on_error: Literal["raise", "skip"] = "raise",
     force: bool = False,
+    access: Access | None = None,
     progress: Callable[[PackProgress], None] | None = None,
 ) -> PackReport:
-    """Pack a folder of images into a dataset folder; the same call again goes on where a killed one stopped.
+    """Pack a folder of images into a dataset; the same call again goes on where a killed one stopped.
 
+    `destination` is a folder, or a URL of an object store (s3://, gs://, az://), which `access` says how to get at.
     `labels` is a CSV file (default: the class folders), `masks` a folder of masks laid out like the images. Samples
     are written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
     `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side` and
@@ -122,18 +125,21 @@ def pack(
         raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
     if shard_bytes < 1 or (workers is not None and workers < 1):
         raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
-    folder, settings = os.fspath(destination), _Settings(seed, shard_bytes, Recipe(keep_bytes, max_side, quality, raw))
-    _check_apart(os.fspath(source), folder)
+    settings = _Settings(seed, shard_bytes, Recipe(keep_bytes, max_side, quality, raw))
+    place = place_at(os.fspath(destination), access)
+    if place.lies_in(os.fspath(source)):
+        got, expected = shown(os.fspath(destination)), "a folder elsewhere"
+        raise UsageError("the dataset would lie inside its source", got=got, expected=expected)
 
     # What there is, and the order to write it in.
     found = open_source(os.fspath(source), labels=_text(labels), masks=_text(masks))
     _stop_at(found.skipped, on_error)
     order = write_order(found.keys, seed)
     plan = json.dumps({"penstock": _VERSION, "source": found.digest(), "settings": settings.as_dict()}).encode()
-    with claim(folder, plan, force=force) as journal:
+    with claim(place, plan, force=force) as journal:
         resumed = 0
-        if not is_published(folder):
-            with ShardWriter(folder, journal, tuple(found.fields), found.labels.schema, shard_bytes) as writer:
+        if not is_published(place):
+            with ShardWriter(place, journal, tuple(found.fields), found.labels.schema, shard_bytes) as writer:
                 resumed, totals = writer.items, (len(found), found.bytes)
                 _stop_at(writer.skipped, on_error)
                 # Files become tar members, in threads; what an earlier run finished is not made again.
@@ -145,9 +151,9 @@ def pack(
                         if progress is not None:
                             progress(_progress(totals, writer, resumed))
                 # Rows become the index; the manifest, last, makes it a dataset.
-                _publish(folder, found, settings, writer.finish(), writer.skipped)
+                _publish(place, found, settings, writer)
         journal.remove()
-    return _report(folder, resumed)
+    return _report(place, resumed)
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:
@@ -162,28 +168,22 @@ def _stop_at(skipped: Iterable[Skipped], on_error: str) -> None:
                 raise item.error()
 
 
-def _check_apart(source: str, destination: str) -> None:
-    inside, outside = os.path.realpath(destination), os.path.realpath(source)
-    if inside == outside or inside.startswith(outside.rstrip("/") + "/"):
-        raise UsageError(
-            "the dataset would lie inside its source", got=shown(destination), expected="a folder elsewhere"
-        )
-
-
 def _progress(totals: tuple[int, int], writer: ShardWriter, resumed: int) -> PackProgress:
     counts = dict(writer.outcomes)
     return PackProgress(writer.items, totals[0], writer.source_bytes, totals[1], writer.stored_bytes, resumed, counts)
 
 
-def _publish(folder: str, found: Source, settings: _Settings, done: list[Piece], refused: Iterable[Skipped]) -> None:
+def _publish(place: Place, found: Source, settings: _Settings, writer: ShardWriter) -> None:
     """Write the index, then the manifest."""
-    skipped = sorted({*found.skipped, *refused}, key=lambda item: (item.name, item.outcome, item.why))
+    done = writer.finish()
+    skipped = sorted({*found.skipped, *writer.skipped}, key=lambda item: (item.name, item.outcome, item.why))
     if not done:
         example = str(skipped[0]) if skipped else None
-        raise SourceError("nothing could be packed", file=shown(folder), got=example, expected="at least one image")
+        file, expected = shown(place.store.place), "at least one image"
+        raise SourceError("nothing could be packed", file=file, got=example, expected=expected)
     table = pa.concat_tables([piece.rows for piece in done])
     index = encode_index(table)
-    write_atomically(os.path.join(folder, INDEX_NAME), index)
+    place.write(INDEX_NAME, index)
     outcomes = Counter(item.outcome for item in skipped)
     kept: Counter[str] = Counter()
     for piece in done:
@@ -206,7 +206,8 @@ def _publish(folder: str, found: Source, settings: _Settings, done: list[Piece],
             "skipped": [item.as_dict() for item in skipped],
         },
     )
-    write_atomically(os.path.join(folder, MANIFEST_NAME), manifest.encode())
+    writer.confirm()
+    place.write(MANIFEST_NAME, manifest.encode())
 
 
 def _field_summary(table: pa.Table, field: str) -> dict[str, Any]:
@@ -215,12 +216,11 @@ def _field_summary(table: pa.Table, field: str) -> dict[str, Any]:
     return {"formats": formats, "bytes": pc.sum(table.column(f"{field}.length")).as_py()}
 
 
-def _report(folder: str, resumed: int) -> PackReport:
-    path = os.path.join(folder, MANIFEST_NAME)
-    encoded = read_file(path)
-    manifest = decode_manifest(encoded, path)
+def _report(place: Place, resumed: int) -> PackReport:
+    encoded = place.store.read(MANIFEST_NAME)
+    manifest = decode_manifest(encoded, os.path.join(place.store.place, MANIFEST_NAME))
     return PackReport(
-        path=folder,
+        path=place.store.place,
         samples=manifest.samples,
         shards=len(manifest.shards),
         source_bytes=manifest.provenance["source"]["bytes"],

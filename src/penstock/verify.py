@@ -25,16 +25,22 @@ import pyarrow.parquet as pq
 
 from penstock.decode.array import probe_array
 from penstock.decode.image import probe_image
-from penstock.errors import FormatError, ImageError, UsageError
+from penstock.errors import FormatError, ImageError, StorageError, UsageError
 from penstock.ingest.source import shown
 from penstock.pipeline.cores import allowed_cores
 from penstock.shard.checks import Damage, Row, check_labels, check_rows, sha256, walk
 from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
 from penstock.shard.members import EXTENSIONS, field_member
-from penstock.storage.local import read_file
+from penstock.storage.object import ObjectStore
+from penstock.storage.store import read_large
+from penstock.storage.where import place_of, store_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from penstock.storage.local import LocalStore
+    from penstock.storage.location import Access
+    from penstock.storage.store import Store
 
 __all__ = ["VerifyReport", "verify"]
 
@@ -86,30 +92,34 @@ def verify(
     path: str | os.PathLike[str],
     *,
     workers: int | None = None,
+    access: Access | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> VerifyReport:
-    """Check a packed dataset; `progress` is called with the shards checked and their number."""
+    """Check a packed dataset in a folder or at a URL, which `access` says how to get at.
+
+    `progress` is called with the shards checked and their number.
+    """
     folder = os.fspath(path)
-    file = os.path.join(folder, MANIFEST_NAME)
-    if not os.path.exists(file):
+    store = store_at(folder, access)
+    if store.size(MANIFEST_NAME) is None:
         expected = "a packed dataset (only those have checksums)"
         raise UsageError("there is no packed dataset here", file=shown(folder), expected=expected)
     try:
-        manifest = decode_manifest(read_file(file), MANIFEST_NAME)
+        manifest = decode_manifest(store.read(MANIFEST_NAME), MANIFEST_NAME)
     except FormatError as error:
         return VerifyReport(folder, 0, 0, 0, (Damage(MANIFEST_NAME, error.what, got=_text(error.got)),))
-    except OSError as error:
-        return VerifyReport(folder, 0, 0, 0, (Damage(MANIFEST_NAME, f"cannot be read: {error.strerror}"),))
-    table, damages = _checked_index(folder, manifest)
+    except StorageError as error:
+        return VerifyReport(folder, 0, 0, 0, (_unreadable(MANIFEST_NAME, error),))
+    table, damages = _checked_index(store, manifest)
     if table is not None:
         damages += _counted(table, manifest)
         damages += _outside_classes(table, manifest)
-    damages += _unnamed(folder, manifest)
+    damages += _unnamed(store, manifest)
     largest = max((shard.bytes for shard in manifest.shards), default=1)
     threads = max(1, min(workers or allowed_cores(), _MEMORY_BYTES // max(largest, 1)))
     checked = manifest.index.bytes
     with ThreadPoolExecutor(threads, "penstock-verify") as pool:
-        for number, found in enumerate(pool.map(partial(_checked_shard, folder, manifest, table), manifest.shards)):
+        for number, found in enumerate(pool.map(partial(_checked_shard, store, manifest, table), manifest.shards)):
             damages += found
             checked += manifest.shards[number].bytes
             if progress is not None:
@@ -133,24 +143,32 @@ def _outside_classes(table: pa.Table, manifest: Manifest) -> Iterator[Damage]:
         yield Damage(file, "the label is no class", row["key"], got=_text(row["label"]), expected=expected)
 
 
-def _unnamed(folder: str, manifest: Manifest) -> Iterator[Damage]:
-    """Find shards beside those of the manifest: remains of another dataset, which tools that read all would mix in."""
+def _unnamed(store: LocalStore | ObjectStore, manifest: Manifest) -> Iterator[Damage]:
+    """Find shards beside those of the manifest: remains of another dataset, which tools that read all would mix in.
+
+    Where nothing can list what there is, no tool can read all.
+    """
+    if isinstance(store, ObjectStore) and not store.lists:
+        return
     named = {shard.file for shard in manifest.shards}
     for place in sorted({os.path.dirname(name) for name in named}):
-        try:
-            names = sorted(os.listdir(os.path.join(folder, place)))
-        except OSError as error:
-            yield Damage(place or ".", f"the folder cannot be listed: {error.strerror}")
+        names = place_of(store).files(place)
+        if names is None:
+            yield Damage(place or ".", "the folder is not there or cannot be listed")
             continue
-        found = (os.path.join(place, name) for name in names if name.endswith(".tar"))
+        found = (os.path.join(place, name) for name in sorted(names) if name.endswith(".tar"))
         yield from (Damage(shown(name), "the manifest does not name this shard") for name in found if name not in named)
 
 
-def _checked_file(folder: str, entry: IndexEntry | ShardEntry) -> tuple[bytes | None, list[Damage]]:
+def _unreadable(file: str, error: StorageError) -> Damage:
+    return Damage(file, f"cannot be read: {error.what}", got=_text(error.got))
+
+
+def _checked_file(store: Store, entry: IndexEntry | ShardEntry) -> tuple[memoryview | None, list[Damage]]:
     try:
-        data = read_file(os.path.join(folder, entry.file))
-    except OSError as error:
-        return None, [Damage(entry.file, f"cannot be read: {error.strerror}")]
+        data = read_large(store, entry.file)
+    except StorageError as error:
+        return None, [_unreadable(entry.file, error)]
     if len(data) != entry.bytes:
         return data, [
             Damage(
@@ -165,9 +183,9 @@ def _checked_file(folder: str, entry: IndexEntry | ShardEntry) -> tuple[bytes | 
     return data, []
 
 
-def _checked_index(folder: str, manifest: Manifest) -> tuple[pa.Table | None, list[Damage]]:
+def _checked_index(store: Store, manifest: Manifest) -> tuple[pa.Table | None, list[Damage]]:
     entry = manifest.index
-    data, damages = _checked_file(folder, entry)
+    data, damages = _checked_file(store, entry)
     if data is None:
         return None, damages
     try:
@@ -204,21 +222,20 @@ def _counted(table: pa.Table, manifest: Manifest) -> Iterator[Damage]:
     )
 
 
-def _checked_shard(folder: str, manifest: Manifest, table: pa.Table | None, entry: ShardEntry) -> list[Damage]:
-    data, damages = _checked_file(folder, entry)
+def _checked_shard(store: Store, manifest: Manifest, table: pa.Table | None, entry: ShardEntry) -> list[Damage]:
+    data, damages = _checked_file(store, entry)
     mine = None if table is None else _rows_in(table, entry.file)
     if data is None:
         keys = [] if mine is None else mine.column("key").to_pylist()
         return [*damages, *(Damage(entry.file, "its shard cannot be read", key) for key in keys)]
-    archive = memoryview(data)
-    found, faults = walk(entry.file, archive)
+    found, faults = walk(entry.file, data)
     damages += faults
     if mine is not None:
         for field in manifest.fields:
-            damages += _checked_field(entry.file, archive, found, mine, field)
+            damages += _checked_field(entry.file, data, found, mine, field)
         names = list(manifest.labels)
         labels = mine.select(names).to_pylist() if names else [{}] * len(mine)
-        damages += check_labels(entry.file, archive, found, zip(mine.column("key").to_pylist(), labels, strict=True))
+        damages += check_labels(entry.file, data, found, zip(mine.column("key").to_pylist(), labels, strict=True))
     return damages
 
 

@@ -1,29 +1,29 @@
 """Writes a packed dataset: storage and shard on the way in, as dataset.py is on the way out.
 
-`claim` gets a folder ready (new, or unfinished with the same plan, or cleared on request). `ShardWriter` appends
-samples to shards. A shard grows inside the journal's folder; when the next sample does not fit it is synced, renamed
-to its place and only then journalled, so whatever the journal speaks of is there after any kill. That finishing goes
-on in a thread behind the next shard: waiting for the disk costs nothing while there is something to write.
+`claim` gets a place ready (new, or unfinished with the same plan, or cleared on request). `ShardWriter` appends
+samples to shards. A shard grows aside; when the next sample does not fit it is made lasting under its name and only
+then journalled, so whatever the journal speaks of is there after any kill. That finishing goes on in a thread behind
+the next shard: waiting for a disk or a network costs nothing while there is something to write.
+
+Where the place is, a folder here or an object store, is for storage/place.py to know and makes no difference here.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, final
 
-from penstock.errors import PenstockError, UsageError
+from penstock.errors import PenstockError, StorageError, UsageError
 from penstock.ingest.source import Skipped, shown
 from penstock.shard.index import IndexRows
 from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, ShardEntry
 from penstock.shard.piece import Piece, decode_piece
 from penstock.shard.tar import END
-from penstock.storage.growing import GrowingFile
 from penstock.storage.journal import JOURNAL_NAME, Journal, foreign_names, is_unfinished
-from penstock.storage.local import storage_error, sync_folder
+from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from penstock.ingest.transcode import Transcoded
+    from penstock.storage.place import Growing, Place
 
 __all__ = ["ShardWriter", "claim", "is_published"]
 
@@ -39,41 +40,44 @@ _SHARDS = "shards"
 _SHARD_NAME = re.compile(r"\d{6,}\.tar")
 
 
-def claim(folder: str, plan: bytes, *, force: bool) -> Journal:
-    """Get a folder ready to be written into, and lock it.
+def claim(place: Place, plan: bytes, *, force: bool) -> Journal:
+    """Get a place ready to be written into, and hold it.
 
     It may be new, or unfinished with the same plan, which is then gone on with; `force` starts over from anything else
     that a pack wrote. Where a manifest is there afterwards, only the journal's removal is left to do.
     """
-    is_whole, is_begun = is_published(folder), is_unfinished(folder)
-    if not is_whole and not is_begun and os.path.lexists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
-        hint = "choose another destination"
-        raise UsageError("the destination is neither a dataset nor empty", file=shown(folder), hint=hint)
-    if is_whole and not is_begun and not force:
-        raise _exists(folder)
+    where = shown(place.store.place)
     try:
-        foreign = foreign_names(folder)
+        is_whole, is_begun = is_published(place), is_unfinished(place)
+        if not is_whole and not is_begun and not place.is_empty():
+            hint = "choose another destination"
+            raise UsageError("the destination is neither a dataset nor empty", file=where, hint=hint)
+        if is_whole and not is_begun and not force:
+            raise _exists(where)
+        foreign = foreign_names(place)
         if foreign:
             hint = "move it away: packing needs a folder of this name for itself"
-            place = os.path.join(folder, JOURNAL_NAME)
-            raise UsageError("there are other files in the way", file=shown(place), got=shown(foreign[0]), hint=hint)
-        journal = Journal(os.path.join(folder, JOURNAL_NAME))  # its folder first: it marks everything beside it as ours
+            what, file = "there are other files in the way", f"{where}/{JOURNAL_NAME}"
+            raise UsageError(what, file=file, got=shown(foreign[0]), hint=hint)
+        journal = Journal(place)  # it holds the place and marks everything beside it as ours
         with _closed_on_error(journal):
-            os.makedirs(os.path.join(folder, _SHARDS), exist_ok=True)
-            is_whole, begun = is_published(folder), journal.plan  # what they are now that nobody else can change them
+            place.make_folder(_SHARDS)
+            is_whole, begun = is_published(place), journal.plan  # what they are now that the place is held
             if force and (is_whole or begun != plan):
-                _start_over(folder, journal, plan)
+                _start_over(place, journal, plan)
             elif begun is None and is_whole:  # killed at the very last step
                 journal.remove()
-                raise _exists(folder)
+                raise _exists(where)
             elif begun is None:  # new, or killed while starting over: a part of what was there before may be left
-                _start_over(folder, journal, plan)
+                _start_over(place, journal, plan)
             elif begun != plan:
                 hint = "run the command that began it, or start over with --force (force=True)"
                 what = "an unfinished pack of another source or with other settings is in the way"
-                raise UsageError(what, file=shown(folder), hint=hint)
+                raise UsageError(what, file=where, hint=hint)
+            else:
+                journal.take(plan)
     except OSError as error:
-        raise error if isinstance(error, PenstockError) else storage_error(error, folder) from error
+        raise error if isinstance(error, PenstockError) else storage_error(error, place.store.place) from error
     return journal
 
 
@@ -86,42 +90,40 @@ def _closed_on_error(journal: Journal) -> Iterator[None]:
         raise
 
 
-def _exists(folder: str) -> UsageError:
+def _exists(where: str) -> UsageError:
     hint = "choose another destination, or replace it with --force (force=True)"
-    return UsageError("there is a dataset already", file=shown(folder), hint=hint)
+    return UsageError("there is a dataset already", file=where, hint=hint)
 
 
-def is_published(folder: str) -> bool:
-    """Whether the folder is a dataset already, as it is after a kill at the last step."""
-    return os.path.exists(os.path.join(folder, MANIFEST_NAME))
+def is_published(place: Place) -> bool:
+    """Whether the place is a dataset already, as it is after a kill at the last step."""
+    return place.size(MANIFEST_NAME) is not None
 
 
-def _start_over(folder: str, journal: Journal, plan: bytes) -> None:
+def _start_over(place: Place, journal: Journal, plan: bytes) -> None:
     """Remove what a pack wrote, and nothing else; the manifest first, so that no half of a dataset looks whole.
 
     The new plan comes last: where there is one, nothing of another dataset is left.
     """
-    shards = os.path.join(folder, _SHARDS)
-    names = [MANIFEST_NAME, INDEX_NAME]
-    names += [os.path.join(_SHARDS, name) for name in os.listdir(shards) if _SHARD_NAME.fullmatch(name)]
-    for name in names:
-        if os.path.exists(os.path.join(folder, name)):
-            os.unlink(os.path.join(folder, name))
-    for place in (shards, folder):
-        sync_folder(place)
+    shards = [f"{_SHARDS}/{name}" for name in place.files(_SHARDS) or () if _SHARD_NAME.fullmatch(name)]
+    place.remove([MANIFEST_NAME, INDEX_NAME, *shards])
     journal.begin(plan)
 
 
-def _finished(folder: str, journal: Journal) -> list[Piece]:
+def _finished(place: Place, journal: Journal) -> list[Piece]:
     """Read the journal up to the first shard that is not there as it says."""
+    sizes = _shard_sizes(place)
     done: list[Piece] = []
     for data in journal.pieces():
-        piece = decode_piece(data, journal.folder)
-        path = os.path.join(folder, piece.entry.file)
-        if not os.path.exists(path) or os.path.getsize(path) != piece.entry.bytes:
+        piece = decode_piece(data, journal.path)
+        if sizes.get(piece.entry.file) != piece.entry.bytes:
             break
         done.append(piece)
     return done
+
+
+def _shard_sizes(place: Place) -> dict[str, int]:
+    return {f"{_SHARDS}/{name}": size for name, size in (place.files(_SHARDS) or {}).items()}
 
 
 @final
@@ -129,15 +131,15 @@ class ShardWriter:
     """Samples in, finished shards out. Finishing (sync, rename, journal) goes on behind the next shard."""
 
     def __init__(
-        self, folder: str, journal: Journal, fields: Sequence[str], labels: pa.Schema, shard_bytes: int
+        self, place: Place, journal: Journal, fields: Sequence[str], labels: pa.Schema, shard_bytes: int
     ) -> None:
-        self.done = _finished(folder, journal)
+        self.done = _finished(place, journal)
         self.items = self.done[-1].stop if self.done else 0
         self.resumed_items = self.items
         self.skipped = [Skipped.from_dict(skipped) for piece in self.done for skipped in piece.skipped]
-        self._folder, self._journal, self._shard_bytes = folder, journal, shard_bytes
+        self._place, self._journal, self._shard_bytes = place, journal, shard_bytes
         self._rows = IndexRows(fields, labels)
-        self._shard: GrowingFile | None = None
+        self._shard: Growing | None = None
         self._finishing: Future[Piece] | None = None
         self._finisher = ThreadPoolExecutor(1, "penstock-finish")
         self.source_bytes = sum(piece.source_bytes for piece in self.done)
@@ -160,7 +162,7 @@ class ShardWriter:
             if self._shard and self._shard.bytes + len(data) + len(END) > self._shard_bytes:
                 self.finish_shard()
             shard = self._shard or self._open_shard()
-            self._rows.add(item.sample, f"{_SHARDS}/{os.path.basename(shard.path)}", shard.bytes)
+            self._rows.add(item.sample, self._name(), shard.bytes)
             shard.append(data)
             self._piece_source_bytes += item.source_bytes
             self.source_bytes += item.source_bytes
@@ -178,7 +180,7 @@ class ShardWriter:
         if shard is None:
             return
         shard.append(END)
-        entry = ShardEntry(f"{_SHARDS}/{os.path.basename(shard.path)}", shard.bytes, len(self._rows), shard.sha256)
+        entry = ShardEntry(self._name(), shard.bytes, len(self._rows), shard.sha256)
         piece = Piece(
             entry=entry,
             stop=self.items,
@@ -191,8 +193,12 @@ class ShardWriter:
         self._begin_piece()
         self._finishing = self._finisher.submit(self._make_lasting, shard, len(self.done), piece)
 
-    def _make_lasting(self, shard: GrowingFile, number: int, piece: Piece) -> Piece:
-        shard.finish()
+    def _make_lasting(self, shard: Growing, number: int, piece: Piece) -> Piece:
+        try:
+            self._journal.check()  # another's shard is not to be written over
+            shard.finish()
+        finally:
+            shard.discard()
         self._journal.add(number, piece.encode())  # only now: a journalled shard is there after any kill
         return piece
 
@@ -202,16 +208,30 @@ class ShardWriter:
         self.wait()
         return self.done
 
+    def confirm(self) -> None:
+        """See once more that all shards are there and that this is still our work, before anything says so."""
+        sizes = _shard_sizes(self._place)
+        for entry in (piece.entry for piece in self.done):
+            if sizes.get(entry.file) != entry.bytes:
+                hint = "see that nobody else packs into it or removes from it, and run the same command again"
+                file, found = f"{shown(self._place.store.place)}/{entry.file}", sizes.get(entry.file, "nothing")
+                what = "a finished shard is not there any more as it was written"
+                raise StorageError(what, file=file, got=found, expected=f"{entry.bytes} bytes", hint=hint)
+        self._journal.check()
+
     def wait(self) -> None:
         """Wait for the shard being finished."""
         if self._finishing is not None:
             finishing, self._finishing = self._finishing, None
             self.done.append(finishing.result())
 
-    def _open_shard(self) -> GrowingFile:
-        name = f"{len(self.done) + (self._finishing is not None):06d}.tar"
-        self._shard = GrowingFile(os.path.join(self._folder, _SHARDS, name), os.path.join(self._journal.folder, name))
+    def _open_shard(self) -> Growing:
+        self._shard = self._journal.grow(self._name())
         return self._shard
+
+    def _name(self) -> str:
+        """Name the shard that is open, or the next one."""
+        return f"{_SHARDS}/{len(self.done) + (self._finishing is not None):06d}.tar"
 
     def __enter__(self) -> ShardWriter:
         return self

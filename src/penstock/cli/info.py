@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.access import access_options
 from penstock.cli.order import order_lines, order_options, order_summary
 from penstock.cli.quantities import shown_bytes, shown_counts
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
     from penstock.packed import PackedIndex
+    from penstock.storage.location import Access
 
 __all__ = ["info"]
 
@@ -20,11 +22,10 @@ __all__ = ["info"]
 @click.command()
 @click.argument("dataset", type=click.Path())
 @order_options
-@click.option(
-    "--cache", type=click.Path(), help="Say what the cache in this folder holds of it, and what it was worth."
-)
+@click.option("--cache", type=click.Path(), help="Say what the cache in this folder was worth.")
+@access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-def info(*, dataset: str, cache: str | None, as_json: bool, **options: Any) -> None:
+def info(*, dataset: str, cache: str | None, access: Access | None, as_json: bool, **options: Any) -> None:
     """Summarise DATASET: samples, fields, labels, and its sizes against the source's.
 
     With --order also what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but
@@ -33,7 +34,7 @@ def info(*, dataset: str, cache: str | None, as_json: bool, **options: Any) -> N
     from penstock.dataset import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
-    opened = open_dataset(dataset)
+    opened = open_dataset(dataset, access=access)
     found = summary(opened)
     if cache is not None:
         found["cache"] = Shelf.summary(Cache(cache), opened.digest)

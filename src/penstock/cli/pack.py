@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from penstock.cli.access import access_options
 from penstock.cli.quantities import as_bytes, shown_bytes, shown_counts
 
 if TYPE_CHECKING:
@@ -40,9 +41,10 @@ _LISTED = 50  # files named one by one; --json and the manifest have all
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
+@access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options: Any) -> None:
-    """Pack the images of the folder SOURCE into the dataset folder DESTINATION.
+    """Pack the images of the folder SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
 
     SOURCE has one folder per class, or is any folder with --labels. JPEGs are rewritten losslessly so that crops
     decode fast; they stay ordinary JPEGs. Killed or out of disk? Run the same command again: it goes on where it

@@ -1,1 +1,1 @@
-"""Bytes on local disks: plans of reads, writes that appear whole or not at all, the journal of unfinished work."""
+"""Bytes on disks and in object stores: plans of reads, writes that appear whole or not at all, a journal of writing."""

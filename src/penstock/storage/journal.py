@@ -1,6 +1,6 @@
 """A journal of finished pieces of work, so that a killed writer can go on where it stopped.
 
-The journal knows nothing of what it keeps. It is a folder with a `plan` (bytes that say what the work is), a lock,
+The journal knows nothing of what it keeps. It is a folder with a `plan` (bytes that say what the work is), a mark,
 and pieces numbered from 0, each written atomically. A piece is what its writer says about itself; whoever writes one
 must first have made lasting whatever the piece speaks of.
 
@@ -9,121 +9,118 @@ must first have made lasting whatever the piece speaks of.
     000000, …      the pieces
     000000.tar, …  room for what a piece will speak of, while it grows
     *.partial      one of them, being written
-    lock           held with flock while a writer is alive; a killed process loses it, so it is never stale
+    lock           there from before the first change until after the last: what lies beside it is unfinished work.
+                   A local folder is held with flock on it while a writer is alive
 
-The folder lies inside the one that is being written. Nothing but files of these names is ever removed, and a folder
+The folder lies inside the place that is being written. Nothing but files of these names is ever removed, and a folder
 that holds anything else is not a journal: somebody's photographs may be called `packing` too.
+
+A place that cannot be held (an object store) may have several writers. Those with the same plan write the same bytes,
+so they do no harm; of those with different plans the journal belongs to the one whose plan is there. So the plan is
+looked at again before each piece, and whoever finds another one than its own stops.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
-from contextlib import suppress
 from typing import TYPE_CHECKING, final
 
 from penstock.errors import UsageError
-from penstock.storage.local import read_file, storage_error, write_atomically
 
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from penstock.storage.place import Growing, Place
+
 __all__ = ["JOURNAL_NAME", "Journal", "foreign_names", "is_unfinished"]
 
 JOURNAL_NAME = "packing"
+_PLAN = f"{JOURNAL_NAME}/plan"
 _OWN_NAME = re.compile(r"lock|plan(\.partial)?|\d{6,}(\.partial|\.tar)?")
 
 
-def is_unfinished(folder: str) -> bool:
-    """Whether a folder holds a journal, so that what lies beside it is unfinished work.
+def is_unfinished(place: Place) -> bool:
+    """Whether a place holds a journal, so that what lies beside it is unfinished work.
 
     An empty journal, as a kill right after its making leaves it, counts only where nothing lies beside it.
     """
-    try:
-        names = os.listdir(os.path.join(folder, JOURNAL_NAME))
-        return not foreign_names(folder) if names else os.listdir(folder) == [JOURNAL_NAME]
-    except OSError:  # not there, no folder, or not for us to read
+    names = place.files(JOURNAL_NAME)
+    if names is None:
         return False
+    return not foreign_names(place) if names else list(place.files("") or ()) == [f"{JOURNAL_NAME}/"]
 
 
-def foreign_names(folder: str) -> list[str]:
-    """Name what no journal wrote where the folder's journal is or would be."""
-    try:
-        with os.scandir(os.path.join(folder, JOURNAL_NAME)) as scan:
-            return sorted(entry.name for entry in scan if not _is_own(entry))
-    except FileNotFoundError:
-        return []
-
-
-def _is_own(entry: os.DirEntry[str]) -> bool:
-    return bool(_OWN_NAME.fullmatch(entry.name)) and entry.is_file(follow_symlinks=False)
+def foreign_names(place: Place) -> list[str]:
+    """Name what no journal wrote where the place's journal is or would be."""
+    return sorted(name for name in place.files(JOURNAL_NAME) or () if not _OWN_NAME.fullmatch(name))
 
 
 @final
 class Journal:
-    """The journal in a folder, locked for this process until closed."""
+    """The journal in a place, held for this process until closed."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        try:
-            os.makedirs(folder, exist_ok=True)
-            self._lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise storage_error(error, folder) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._lock)
-            raise UsageError(
-                "another process is packing into this folder", file=folder, hint="wait for it, or end it"
-            ) from error
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._plan: bytes | None = None  # whose work this is
+        self._hold = place.hold(JOURNAL_NAME)
+
+    @property
+    def path(self) -> str:
+        """Where it is, fit for printing."""
+        return f"{self._place.store.place}/{JOURNAL_NAME}"
 
     @property
     def plan(self) -> bytes | None:
         """What the journal's work is; None where none was begun."""
-        try:
-            return read_file(os.path.join(self.folder, "plan"))
-        except FileNotFoundError:
-            return None
+        return self._place.read(_PLAN)
 
     def begin(self, plan: bytes) -> None:
         """Start new work: forget the pieces of any other."""
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self.folder, "plan"))  # first: pieces without a plan belong to nothing
-        for name in self._own_names():
-            if name != "lock":
-                os.unlink(os.path.join(self.folder, name))
-        write_atomically(os.path.join(self.folder, "plan"), plan)
+        self._place.remove([_PLAN])  # first: pieces without a plan belong to nothing
+        self._place.remove([f"{JOURNAL_NAME}/{name}" for name in self._own_names() if name != "lock"])
+        self._place.create(_PLAN, plan)
+        self.take(plan)
+
+    def take(self, plan: bytes) -> None:
+        """Take up work that was begun: it must be this."""
+        self._plan = plan
+        self.check()
+
+    def check(self) -> None:
+        """See that this is still the work that was begun or taken up."""
+        if self.plan != self._plan:
+            what = "another process has begun to pack something else into this place, or has finished"
+            hint = "see that only one packs into it, then run the command again; --force (force=True) starts over"
+            raise UsageError(what, file=self.path, hint=hint)
 
     def pieces(self) -> list[bytes]:
         """All pieces from the first up to the first that is missing."""
         found: list[bytes] = []
-        while os.path.exists(self._piece(len(found))):
-            found.append(read_file(self._piece(len(found))))
+        while (piece := self._place.read(_piece(len(found)))) is not None:
+            found.append(piece)
         return found
+
+    def grow(self, name: str) -> Growing:
+        """Begin a file that a piece will speak of; while it grows it may lie here."""
+        return self._place.grow(name, f"{JOURNAL_NAME}/{name.rpartition('/')[2]}")
 
     def add(self, number: int, piece: bytes) -> None:
         """Write piece `number`; it is lasting when this returns."""
-        write_atomically(self._piece(number), piece)
+        self.check()
+        self._place.write(_piece(number), piece)
 
     def remove(self) -> None:
         """Forget everything: the work is done and has been made lasting elsewhere.
 
         The plan goes last, so that until then whoever finds the rest can tell what it belonged to.
         """
-        try:
-            for name in sorted(self._own_names(), key=lambda name: name == "plan"):
-                os.unlink(os.path.join(self.folder, name))
-            os.rmdir(self.folder)
-        except OSError as error:
-            raise storage_error(error, self.folder) from error
+        names = sorted(self._own_names(), key=lambda name: name == "plan")
+        self._place.remove([f"{JOURNAL_NAME}/{name}" for name in names])
+        self._place.remove_folder(JOURNAL_NAME)
 
     def close(self) -> None:
-        """Let go of the lock."""
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        """Let go of the place."""
+        self._hold.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -134,8 +131,8 @@ class Journal:
         self.close()
 
     def _own_names(self) -> list[str]:
-        with os.scandir(self.folder) as scan:
-            return [entry.name for entry in scan if _is_own(entry)]
+        return [name for name in self._place.files(JOURNAL_NAME) or () if _OWN_NAME.fullmatch(name)]
 
-    def _piece(self, number: int) -> str:
-        return os.path.join(self.folder, f"{number:06d}")
+
+def _piece(number: int) -> str:
+    return f"{JOURNAL_NAME}/{number:06d}"

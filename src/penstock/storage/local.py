@@ -111,6 +111,11 @@ class LocalStore:
         except OSError as error:
             raise storage_error(error, path) from error
 
+    def size(self, name: str) -> int | None:
+        """How large a file is; None where there is none."""
+        path = self.path(name)
+        return os.path.getsize(path) if os.path.exists(path) else None
+
     def path(self, name: str) -> str:
         """Say where a file is."""
         return os.path.join(self.place, name)

@@ -16,7 +16,9 @@ import posixpath
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from datetime import timedelta
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 import obstore
@@ -40,7 +42,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Listed", "ObjectStore"]
 
-MULTIPART_BYTES = 8 * 2**20
+PART_BYTES = 8 * 2**20  # of an object that is sent in parts
+PARTS_MOST = 10_000  # of one object, by S3's rules
+PARTS_AT_ONCE = 4  # so that each of them is sent in time over a slow line, too
+SENT_AGAIN = 8  # times a part is sent again
 CLIENTS: dict[str, Any] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 
 
@@ -69,6 +74,11 @@ class ObjectStore:
     def place(self) -> str:
         """The URL."""
         return str(self.location)
+
+    @property
+    def lists(self) -> bool:
+        """Whether it can say what is there: a plain web server cannot."""
+        return self.location.scheme not in {"http", "https"}
 
     def __repr__(self) -> str:
         return f"ObjectStore({self.place!r})"
@@ -113,8 +123,20 @@ class ObjectStore:
         return int(found["size"])
 
     def write(self, name: str, data: bytes | memoryview) -> None:
-        """Write an object: there whole or not at all. Large ones go up in parts, several at a time."""
-        self._patiently(name, lambda client, whole: obstore.put_async(client, whole, data, chunk_size=MULTIPART_BYTES))
+        """Write an object: there whole or not at all."""
+        view = memoryview(data).cast("B")
+        if len(view) > PART_BYTES:
+            self.send(name, view, len(view))
+        else:
+            self._patiently(name, lambda client, whole: obstore.put_async(client, whole, view, use_multipart=False))
+
+    def create(self, name: str, data: bytes) -> None:
+        """Write an object unless there is one. A store that knows no such condition writes it in any case."""
+        self._patiently(name, lambda client, whole: _created(client, whole, data))
+
+    def send(self, name: str, data: memoryview | IO[bytes], size: int) -> None:
+        """Write an object in parts, several at a time; of a file no more than these are in memory."""
+        runtime.call(self._here().send(self.location.name(name), data, size))
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove objects; those that are not there are none's loss."""
@@ -123,7 +145,7 @@ class ObjectStore:
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """List the objects whose names below this place begin with `prefix`, page by page, in the store's order."""
-        if self.location.scheme in {"http", "https"}:
+        if not self.lists:
             hint = "give a list of names, or a server that speaks S3"
             raise UsageError("a plain web server cannot list what it has", file=self.place, hint=hint)
         whole = self.location.name(prefix)
@@ -148,7 +170,7 @@ class ObjectStore:
     def _here(self) -> _Connection:
         """Connect at the first use."""
         if self._connection is None:
-            self._connection = _Connection(_client(self.location, self.access), self.location.root, self.access)
+            self._connection = _Connection(_client(self.location, self.access), self.location, self.access)
         return self._connection
 
 
@@ -185,17 +207,17 @@ class _Piece:
 
 
 @final
-@dataclass(slots=True)
+@dataclass
 class _Connection:
     """A client, and who fetches with it."""
 
     client: Any
-    root: str
+    location: Location
     access: Access
     fetcher: Fetcher = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fetcher = Fetcher(self.client, self.root, self.access.requests)
+        self.fetcher = Fetcher(self.client, self.location.root, self.access.requests)
 
     async def carry_out(self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8]) -> list[Failure]:
         """Fetch all pieces of a plan; the reads that lack one."""
@@ -228,8 +250,23 @@ class _Connection:
                 attempt += 1
                 wait = wait_seconds(attempt - 1, 0.5)
                 if judged(error) in {Verdict.FINAL, Verdict.NO_RANGES} or wait >= left:
-                    raise explained(error, f"{self.root}/{name}", attempts=attempt) from None
+                    raise explained(error, f"{self.location.root}/{name}", attempts=attempt) from None
             await asyncio.sleep(wait)
+
+    @cached_property
+    def sender(self) -> Any:
+        """A client that sends a part again by itself: it alone still has the part."""
+        return _client(self.location, self.access, attempts_again=SENT_AGAIN)
+
+    async def send(self, name: str, data: Any, size: int) -> None:
+        """Send in parts. Each has a deadline, so this ends."""
+        part = max(PART_BYTES, -(-size // PARTS_MOST))
+        try:
+            await obstore.put_async(
+                self.sender, name, data, use_multipart=True, chunk_size=part, max_concurrency=PARTS_AT_ONCE
+            )
+        except Exception as error:  # noqa: BLE001  told, whatever it is
+            raise explained(error, f"{self.location.root}/{name}") from None
 
 
 def _pieces(names: Sequence[str], plan: ReadPlan, most: int) -> Iterator[_Piece]:
@@ -252,6 +289,19 @@ async def _removed(client: Any, name: str) -> None:
         await obstore.delete_async(client, name)
 
 
+async def _created(client: Any, name: str, data: bytes) -> None:
+    try:
+        await obstore.put_async(client, name, data, mode="create")
+    except (obstore.exceptions.AlreadyExistsError, obstore.exceptions.PreconditionError):
+        return
+    except (obstore.exceptions.NotSupportedError, NotImplementedError):
+        await obstore.put_async(client, name, data, use_multipart=False)
+    except obstore.exceptions.GenericError as error:
+        if "status code: 501" not in str(error):  # S3's way to say that it knows no such condition
+            raise
+        await obstore.put_async(client, name, data, use_multipart=False)
+
+
 async def _next_page(stream: Any) -> Any:
     try:
         return await anext(stream.__aiter__())
@@ -259,12 +309,12 @@ async def _next_page(stream: Any) -> Any:
         return None
 
 
-def _client(location: Location, access: Access) -> Any:
-    """Make obstore's client of a store. Retries are ours: it would make them without telling."""
-    seconds = access.requests.attempt_seconds
+def _client(location: Location, access: Access, *, attempts_again: int = 0) -> Any:
+    """Make obstore's client of a store. Retries are ours, but for parts: it would make them without telling."""
+    seconds, whole = access.requests.attempt_seconds, timedelta(seconds=access.requests.deadline_seconds)
     common: dict[str, Any] = {
         "client_options": {"allow_http": True, "timeout": f"{int(seconds * 1000)}ms", "connect_timeout": "5s"},
-        "retry_config": {"max_retries": 0},
+        "retry_config": {"max_retries": attempts_again, "retry_timeout": whole},
     }
     if location.scheme == "s3":
         common |= access.s3_options()

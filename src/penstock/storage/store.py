@@ -9,20 +9,25 @@ Names are those of files below the place, with `/` between folders.
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
+
+import numpy as np
+
+from penstock.errors import StorageError
+from penstock.storage.ranges import ReadPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from penstock.errors import PenstockError
-    from penstock.storage.ranges import ReadPlan
     from penstock.types import StoreStatistics
 
-__all__ = ["Arrival", "Arrived", "Cancelled", "Failure", "Store"]
+__all__ = ["Arrival", "Arrived", "Cancelled", "Failure", "Store", "read_large"]
 
 
 class Cancelled(Exception):  # noqa: N818  a signal to whoever waits, never seen outside
@@ -89,3 +94,18 @@ class Store(Protocol):
 
     def read(self, name: str) -> bytes:
         """Read a whole file."""
+
+    def size(self, name: str) -> int | None:
+        """How large a file is; None where there is none."""
+
+
+def read_large(store: Store, name: str) -> memoryview:
+    """Read a whole file that may be large: over a network in many requests, each short enough to be made again."""
+    size = store.size(name)
+    if size is None:
+        raise StorageError(os.strerror(errno.ENOENT), file=f"{store.place}/{name}")
+    block, one = np.empty(size, np.uint8), np.array([0], np.int64)
+    plan = ReadPlan(np.array([0], np.int32), one, np.array([size], np.int64), one, one, one, size)
+    for failure in store.begin([name], plan, block).failures():
+        raise failure.error or StorageError("the file became shorter while it was read", file=f"{store.place}/{name}")
+    return block.data
