@@ -45,7 +45,7 @@ def test_signatures_hold_through_the_proxy(name, request):
 def scripted(*connections):
     """A proxy before a server that follows a script: for each connection, what it waits for and what it says, in turn.
 
-    What the server was told lies in `proxy.told`, by connection. It closes a connection when the script of it is over.
+    It closes a connection when the script of it is over; then `proxy.told` has what it was told, by connection.
     """
 
     def serve():
@@ -62,13 +62,16 @@ def scripted(*connections):
                             return
                         told += received
                     accepted.sendall(says)
+            with closed:
                 proxy.told.append(told)
+                closed.notify_all()
 
+    closed = threading.Condition()
     with socket.create_server((HOST, 0)) as listener:
         listener.settimeout(SECONDS)
         thread = threading.Thread(target=serve)
         proxy = FaultProxy(HOST, listener.getsockname()[1], Profile())
-        proxy.told = []
+        proxy.told, proxy.closed = [], closed
         with proxy:
             thread.start()
             yield proxy
@@ -123,9 +126,11 @@ def test_an_answer_of_no_length_ends_with_its_connection():
 def test_a_server_that_closed_an_idle_connection_is_connected_to_again():
     with scripted([(END, FINE)], [(END, FINE)]) as proxy:
         connection = asked(proxy)
-        for _ in range(2):
+        for times in (1, 2):
             connection.request("GET", "/")
             assert connection.getresponse().read() == b"fine"
+            with proxy.closed:
+                assert proxy.closed.wait_for(lambda times=times: len(proxy.told) == times, SECONDS)
         connection.close()
     assert proxy.counts.connections == 1
 

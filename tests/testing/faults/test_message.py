@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.errors import DataError
-from penstock.testing.faults.message import Head
+from penstock.testing.faults.message import Head, number_in
 
 GET = b"GET /a%20b?x=1 HTTP/1.1\r\nHost: here:1\r\nRange:bytes=0-9\r\nX-Range: no\r\n\r\n"
 
@@ -52,6 +52,8 @@ def test_what_is_no_http_is_refused_by_name():
             Head(raw)
     with pytest.raises(DataError, match="no number of HTTP"):
         Head(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n").answer_body("GET")
+    with pytest.raises(DataError, match="no number of HTTP"):
+        number_in(b"-5", 16)
 
 
 def test_connections_end_with_the_message_that_says_so():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from penstock.bench.cost import cpu_seconds
+from penstock.errors import InternalError
 from penstock.testing.faults import FAULTS, KINDS, FaultProxy, Profile, fault_proxy
 from tests.testing.watch import Watch
 
@@ -260,6 +262,19 @@ def test_in_a_process_of_its_own_it_does_the_same(server):
     assert watch.all_end(seconds=0)
     assert here == there
     assert elsewhere.counts == proxy.counts
+
+
+def test_what_goes_wrong_in_a_process_is_told_when_it_ends():
+    def send():
+        with (
+            fault_proxy("127.0.0.1", 9, Profile()) as proxy,
+            socket.create_connection((proxy.host, proxy.port), timeout=LONG) as near,
+        ):
+            near.sendall(b"no request\r\n\r\n")
+            assert near.recv(1) == b""
+
+    with pytest.raises(InternalError, match=r"fault proxy failed(?s:.)*DataError: no HTTP"):
+        send()
 
 
 def test_a_proxy_in_a_process_ends_when_whoever_started_it_is_killed():

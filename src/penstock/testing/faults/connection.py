@@ -126,8 +126,7 @@ class Connection:
             self._proxy.count(answer.kind)
         if answer.kind == "drip":
             lines.append(Line(self._proxy.profile.drip_bytes_per_second))
-        slowest = min((line.bytes_per_second for line in lines), default=BUFFER_BYTES / PIECE_SECONDS)
-        most = min(BUFFER_BYTES, max(1, int(slowest * PIECE_SECONDS)))
+        most = min([BUFFER_BYTES, *(max(1, int(line.bytes_per_second * PIECE_SECONDS)) for line in lines)])
         pace = Pace(lines)
         await self._client.send(answer.head)
         at = 0

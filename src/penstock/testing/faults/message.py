@@ -21,9 +21,12 @@ NO_BODY = (204, 304)
 def number_in(text: bytes, base: int = 10) -> int:
     """Read a number as HTTP writes it."""
     try:
-        return int(text, base)
+        number = int(text, base)
     except ValueError:
-        raise DataError("no number of HTTP", got=text[:60]) from None
+        number = -1
+    if number < 0:
+        raise DataError("no number of HTTP", got=text[:60])
+    return number
 
 
 class Head:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.errors import InternalError
 from penstock.testing.faults.proxy import Counts
 from penstock.testing.servers.process import LOG, running
 
@@ -53,4 +54,7 @@ def fault_proxy(upstream_host: str, upstream_port: int, profile: Profile, *, see
         with running(command, folder=Path(temporary), environment=environment, answers=answers) as pid:
             proxy = ProxyProcess(pid=pid, **json.loads(said.read_text().splitlines()[0]))
             yield proxy
-        proxy.counts = Counts(**json.loads(said.read_text().splitlines()[-1]))
+        _, *lines = said.read_text(errors="replace").splitlines()
+        if len(lines) != 1:  # its counts and nothing else, unless something went wrong in it
+            raise InternalError("the fault proxy failed", hint="\n".join(["it said:", *lines]))
+        proxy.counts = Counts(**json.loads(lines[0]))

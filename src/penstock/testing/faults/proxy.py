@@ -100,12 +100,18 @@ class FaultProxy:
     async def serve(self, stop: asyncio.Event) -> None:
         """Serve until told to stop; then raise the first thing that went wrong in the proxy itself."""
         accepting = asyncio.create_task(self._accept())
+        accepting.add_done_callback(self._note)
         with self._listener:
             await stop.wait()
             accepting.cancel()
             await asyncio.gather(accepting, return_exceptions=True)
         if self._failure is not None:
             raise self._failure
+
+    def _note(self, task: asyncio.Task[None]) -> None:
+        """Keep the first thing that went wrong."""
+        if not task.cancelled():
+            self._failure = self._failure or task.exception()
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
@@ -115,8 +121,7 @@ class FaultProxy:
         def ended(task: asyncio.Task[None]) -> None:
             tasks.discard(task)
             room.release()
-            if not task.cancelled():
-                self._failure = self._failure or task.exception()
+            self._note(task)
 
         try:
             while True:
