@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Subset, SubsetRandomSampler, TensorDataset
 
+import penstock.torch.concurrent
 from penstock.errors import StalledError, UsageError
 from penstock.torch import ConcurrentLoader
 from tests.torch.items import DEADLINE_SECONDS, AsyncBackwards, AsyncItems, Backwards, Items
@@ -142,6 +143,22 @@ def test_tensors_dicts_and_subsets_are_collated_as_torch_does():
     assert (images.tolist(), labels.tolist()) == ([[8, 9], [0, 1], [6, 7]], [4, 0, 3])
     (batch,) = ConcurrentLoader(Items(2, lambda index: {"id": index, "name": str(index)}), batch_size=2)
     assert (batch["id"].tolist(), batch["name"]) == ([0, 1], ["0", "1"])
+
+
+def test_batches_are_page_locked_where_there_is_a_gpu_and_that_is_refused_elsewhere():
+    options = {"batch_size": 2, "pin_memory": True}
+    if torch.cuda.is_available():
+        assert all(batch.is_pinned() for batch in ConcurrentLoader(Items(6), **options))
+    else:
+        with pytest.raises(UsageError, match="needs a GPU"):
+            ConcurrentLoader(Items(6), **options)
+
+
+def test_batches_are_page_locked_by_torch_after_they_are_put_together(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(penstock.torch.concurrent, "page_locked", lambda batch: ("page-locked", batch))
+    loader = ConcurrentLoader(Items(3), batch_size=2, collate_fn=list, pin_memory=True)
+    assert list(loader) == [("page-locked", [0, 1]), ("page-locked", [2])]
 
 
 @BOTH
