@@ -1,4 +1,4 @@
-"""One of several ranks that torchrun has started on this machine. Run by test_torch_ranks.py.
+"""One of several ranks that torchrun has started on this machine. Run by torch/test_ranks.py.
 
     torchrun --nproc-per-node N -m tests.distributed DATASET FOLDER
 

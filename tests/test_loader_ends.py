@@ -17,22 +17,9 @@ import pytest
 from penstock.loader import Loader, Tuning
 from penstock.transforms import RandomResizedCrop
 from tests.datasets import COUNT, masked, packed
+from tests.threads import settles_at, tasks
 
 CROP = RandomResizedCrop(32)
-
-
-def tasks():
-    """Threads of this process, native ones included."""
-    folder = Path("/proc/self/task")
-    return len(list(folder.iterdir())) if folder.is_dir() else threading.active_count()
-
-
-def settles_at(count):
-    """Whether no more than so many threads are left. One that was joined may stay on the kernel's list for a moment."""
-    deadline = time.monotonic() + 10
-    while tasks() > count and time.monotonic() < deadline:
-        os.sched_yield()
-    return tasks() <= count
 
 
 @lru_cache(maxsize=1)

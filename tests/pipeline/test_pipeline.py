@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.errors import StalledError, UsageError
 from penstock.pipeline import Pipeline, Stage
+from penstock.pipeline.queue import OrderedQueue
 
 DEADLINE_SECONDS = 20
 
@@ -116,6 +117,34 @@ def test_an_error_of_the_source_comes_after_its_items():
     assert next(pipeline) == 1
     with pytest.raises(OSError, match="dried up"):
         next(pipeline)
+
+
+def test_a_stage_that_raises_stop_iteration_does_not_end_the_loop_in_silence():
+    def stop_at_two(item):
+        if item == 2:
+            raise StopIteration
+        return item
+
+    seen = []
+    with pytest.raises(RuntimeError, match="stage a raised StopIteration"):
+        seen.extend(iter(Pipeline(range(5), [Stage("a", stop_at_two)])))
+
+
+def test_the_consumer_may_put_what_it_wants_next_into_a_queue():
+    wanted = OrderedQueue(10)
+    with Pipeline(wanted, [Stage("double", lambda item: 2 * item, threads=2)]) as pipeline:
+        for number in range(5):
+            wanted.put(2 * number, number)
+            wanted.put(2 * number + 1, number + 10)
+            assert [next(pipeline), next(pipeline)] == [2 * number, 2 * number + 20]
+        wanted.finish(10)
+        assert list(pipeline) == []
+
+
+def test_closing_ends_the_wait_for_what_the_consumer_wants_next():
+    with Pipeline(OrderedQueue(1), [Stage("a", int, threads=3)]):
+        assert len(pipeline_threads()) == 3
+    assert pipeline_threads() == []
 
 
 def test_leaving_the_loop_stops_the_threads():

@@ -17,6 +17,8 @@ Rules:
   waits `LEAVING_SECONDS` at the most: an exception (a deadline that has passed, Ctrl-C) is the news then, and may not
   be kept back by a thread that hangs. A thread that is still at work ends as soon as that is done.
 - Fork: a child process has none of the threads. There a pipeline does nothing but say so.
+- Source: an iterable, from which the first stage's threads take; or a queue, into which the consumer puts what it wants
+  next, so that nothing of the source runs in another thread than the consumer's.
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class Pipeline:
 
     def __init__(
         self,
-        source: Iterable[Any],
+        source: Iterable[Any] | OrderedQueue,
         stages: Sequence[Stage],
         *,
         deadline_seconds: float = DEADLINE_SECONDS,
@@ -73,12 +75,13 @@ class Pipeline:
         self._queues = [OrderedQueue(stage.depth) for stage in stages]
         self._workers: list[Worker] = []
         self._wait_seconds = 0.0
-        given: Source | OrderedQueue = Source(iter(source))
+        given = source if isinstance(source, OrderedQueue) else Source(iter(source))
+        asked = [source] if isinstance(source, OrderedQueue) else []
         for stage, queue in zip(stages, self._queues, strict=True):
             self._workers += [Worker(stage, given, queue, number) for number in range(stage.threads)]
             given = queue
         patience = min(LEAVING_SECONDS, deadline_seconds)
-        self._closed_at_end = (*self._queues, *waited_for)
+        self._closed_at_end = (*self._queues, *asked, *waited_for)
         self._end = weakref.finalize(self, _end, self._pid, self._closed_at_end, self._workers, patience)
         for worker in self._workers:
             worker.start()

@@ -96,6 +96,9 @@ class Worker(threading.Thread):
             self._doing = (f"works on item {number}", got)
             try:
                 item = self.stage.run(item)
+            except StopIteration as error:  # raised in the consumer it would end the loop in silence
+                item = Failure(RuntimeError(f"stage {self.stage.name} raised StopIteration"))
+                item.error.__cause__ = error
             except BaseException as error:  # noqa: BLE001  whatever it is, the consumer shall have it
                 item = Failure(error)
         worked = time.monotonic()

@@ -1,17 +1,13 @@
-"""Tensors: the loader's batches as they are, moved, transformed further; and the dataset for torch's own DataLoader."""
+"""Tensors: the loader's batches as they are, moved, transformed further."""
 
-import gc
 import os
-import pickle
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader
 
 import penstock.torch
 from penstock.errors import UsageError
@@ -208,44 +204,12 @@ def test_a_foreign_transform_that_moves_pixels_is_refused_where_masks_would_have
         penstock.torch.Loader(masked(), batch_size=4, transforms=[*AUGMENT, stand_in("RandomRotation", abs)])
 
 
-def test_page_locked_memory_is_given_where_there_is_a_gpu_and_refused_elsewhere():
-    options = {"batch_size": 10, "transforms": AUGMENT, "pin_memory": True}
-    if torch.cuda.is_available():
-        with penstock.torch.Loader(packed(), **options) as loader:
-            assert all(images.is_pinned() and images[3:].is_pinned() for images, _ in loader)
-    else:
-        with pytest.raises(UsageError, match="needs a GPU"):
-            penstock.torch.Loader(packed(), **options)
-
-
 def test_a_gpu_that_is_not_there_is_what_the_error_is_about(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for device in ("cuda", torch.device("cuda:1")):
         with pytest.raises(UsageError, match=r"no such device here: got device=.*cuda") as raised:
             penstock.torch.Loader(packed(), batch_size=10, transforms=AUGMENT, device=device)
         assert "pin_memory" not in str(raised.value)
-
-
-@pytest.mark.parametrize("device", [None, "cpu"])
-@pytest.mark.parametrize("transforms", [AUGMENT, (*AUGMENT, *FLOATS)])
-def test_page_locked_memory_is_recycled_by_its_allocator_alone(monkeypatch, device, transforms):
-    """Copies from it may be queued when the batch is dropped; the allocator knows of them, and we do not."""
-    made = []
-
-    def allocate(size_bytes):  # ordinary memory, all of it kept, so that no address comes twice by itself
-        made.append(torch.empty(size_bytes, dtype=torch.uint8))
-        return made[-1].numpy()
-
-    monkeypatch.setattr(penstock.torch, "_pinned", allocate)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    options = {"batch_size": 2, "transforms": transforms, "pin_memory": True, "device": device}
-    with penstock.torch.Loader(packed(), **options) as loader:
-        if device is None or transforms is AUGMENT:
-            owners = {images.untyped_storage().data_ptr() for _ in range(2) for images, _ in loader}
-            assert owners == {block.data_ptr() for block in made}
-        else:  # values were applied to a copy
-            assert sum(1 for _ in range(2) for _ in loader) == len(made)
-    assert len(made) == 2 * len(loader)
 
 
 def test_epochs_and_statistics_are_the_loaders():
@@ -257,59 +221,3 @@ def test_epochs_and_statistics_are_the_loaders():
         assert loader.statistics().samples == COUNT
         assert [stage.name for stage in loader.statistics().stages] == ["read", "decode", "deliver"]
         assert (loader.batch_size, len(loader.dataset)) == (47, COUNT)
-
-
-def test_a_dataset_under_a_data_loader_gives_the_loaders_pixels():
-    dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
-    assert len(dataset) == COUNT
-    with ArrayLoader(packed(), batch_size=10, transforms=AUGMENT, seed=4, shuffle=False) as loader:
-        for (images, labels), expected in zip(DataLoader(dataset, batch_size=10), loader, strict=True):
-            assert np.array_equal(images.numpy(), expected.images)
-            assert np.array_equal(labels.numpy(), expected.labels)
-    image, label = dataset[-1]
-    assert image.shape == (3, 32, 32)
-    assert label.dtype == torch.int64
-    with pytest.raises(IndexError):
-        dataset[COUNT]
-    with pytest.raises(UsageError, match=r"a sample's number: got 1\.5, expected a whole number"):
-        dataset[1.5]
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
-def test_workers_may_be_started_in_any_way_and_learn_of_new_epochs(method):
-    dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
-    dataset[0]  # a decoder in this process must not disturb a fork
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # some Pythons warn about any fork beside threads
-        loader = DataLoader(
-            dataset, batch_size=10, num_workers=2, multiprocessing_context=method, persistent_workers=method == "spawn"
-        )
-        first = [images for images, _ in loader]
-        assert torch.equal(torch.cat(first), torch.stack([dataset[i][0] for i in range(COUNT)]))
-        if method == "spawn":
-            dataset.set_epoch(1)
-            second = [images for images, _ in loader]
-            assert torch.equal(torch.cat(second), torch.stack([dataset[i][0] for i in range(COUNT)]))
-            assert not torch.equal(torch.cat(first), torch.cat(second))
-        del loader
-        gc.collect()
-
-
-def test_several_fields_collate_into_a_dict():
-    dataset = penstock.torch.Dataset(masked(), transforms=[Resize((16, 16)), ToDtype(torch.bfloat16, scale=True)])
-    batch = next(iter(DataLoader(dataset, batch_size=5)))
-    assert {name: tuple(value.shape) for name, value in batch.items()} == {
-        "image": (5, 3, 16, 16),
-        "mask": (5, 1, 16, 16),
-        "label": (5,),
-    }
-    assert batch["image"].dtype == torch.bfloat16
-    assert list(next(iter(DataLoader(penstock.torch.Dataset(labelled()), batch_size=2)))["caption"]) == [
-        penstock.torch.Dataset(labelled())[i]["caption"] for i in range(2)
-    ]
-
-
-def test_a_dataset_pickles_without_its_decoder():
-    dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
-    image, _ = dataset[3]
-    assert torch.equal(pickle.loads(pickle.dumps(dataset))[3][0], image)
