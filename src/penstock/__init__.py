@@ -39,6 +39,7 @@ from importlib.metadata import version
 from penstock.dataset import Dataset
 from penstock.dataset import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.export import export
+from penstock.ingest.object_lister import index_objects
 from penstock.joined import join
 from penstock.loader import Loader, verify_resume
 from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
@@ -58,6 +59,7 @@ __all__ = [
     "WindowShuffle",
     "__version__",
     "export",
+    "index_objects",
     "join",
     "open",
     "pack",

@@ -1,7 +1,7 @@
 """A dataset: storage and shard on the way out. Where every sample's bytes are, and reading them.
 
 `open_dataset` (as `penstock.open`) takes a packed dataset or an untouched folder of images; what it gives is the
-same. A Dataset stands on an index (`PackedIndex`, or ingest's `FolderIndex`), loads columns when they are
+same. A Dataset stands on an index (`PackedIndex`, or ingest's `FileIndex`), loads columns when they are
 first asked for, and holds no file open between reads. Samples are numbered from 0; `select` gives a view of some of
 them, numbered anew.
 
@@ -15,17 +15,19 @@ import hashlib
 import os
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.decode.array import decode_array
-from penstock.decode.image import decode_image, decode_mask
+from penstock.decode.image import decode_image, decode_mask, probe_image
 from penstock.errors import ChecksumError, FormatError, ImageError, PenstockError, SourceError, UsageError
 from penstock.ingest import open_source
 from penstock.ingest.in_place import index_folder
+from penstock.ingest.object_index import open_objects
+from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import Skipped, shown
 from penstock.packed import PackedIndex
 from penstock.pipeline.options import whole_number
@@ -37,7 +39,7 @@ from penstock.storage.local import LocalStore
 from penstock.storage.location import is_url
 from penstock.storage.object import ObjectStore
 from penstock.storage.ranges import plan_reads
-from penstock.types import Column, StoredField
+from penstock.types import UNREAD, Column, StoredField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -389,6 +391,11 @@ class Dataset:
                 hint=hint,
             )
         format_ = column.formats[column.format[number]]
+        if format_ == UNREAD:
+            try:
+                return StoredField(data, *probe_image(data))
+            except ImageError:
+                return StoredField(data, "unknown", 1, 1)
         return StoredField(data, format_, int(column.width[number]), int(column.height[number]))
 
     def _values(self, name: str) -> pa.ChunkedArray:
@@ -427,14 +434,36 @@ def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
 
 
 def open_dataset(
-    path: str | os.PathLike[str], *, labels: str | os.PathLike[str] | None = None, access: Access | None = None
+    path: str | os.PathLike[str] | None = None,
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    classes: int | str | os.PathLike[str] | Literal[False] | None = None,
+    access: Access | None = None,
 ) -> Dataset:
     """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file).
 
     A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
     http(s)://. `access` says how to get at it: endpoint, region, profile, limits.
+
+    Loose objects are opened by a list of them, at a path or a URL in .json (an array of keys) or .parquet, as `penstock
+    index` makes it. `root` is what their keys are below, a URL or a folder; a Parquet list knows it. `classes` says
+    which folder of the keys names the class (3: the fourth; -1, the default: the last), or is the path of a file of
+    classes, or False. Without a path, list and root are those that `Access(config=…)` names.
     """
-    folder = os.fspath(path)
+    folder = _configured(access) if path is None else os.fspath(path)
+    if is_object_list(folder) or not (root is None and classes is None):
+        if not is_object_list(folder):
+            expected = "the path of a .json or .parquet file"
+            raise UsageError("root and classes are about indexes of objects", file=shown(folder), expected=expected)
+        if labels is not None:
+            raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
+        return Dataset(open_objects(folder, root=root, classes=classes, access=access))
+    return _opened(folder, labels, access)
+
+
+def _opened(folder: str, labels: str | os.PathLike[str] | None, access: Access | None) -> Dataset:
+    """Open a packed dataset, or a folder."""
     if is_url(folder):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=folder, hint="leave `labels` out")
@@ -453,3 +482,12 @@ def open_dataset(
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
     named = None if labels is None else os.fspath(labels)
     return Dataset(index_folder(open_source(folder, labels=named), named))
+
+
+def _configured(access: Access | None) -> str:
+    """Give the index that a JSON configuration names."""
+    found = {} if access is None else access.read_config()
+    if "index_file_download_url" not in found:
+        expected = "a path, or Access(config=…) with index_file_download_url"
+        raise UsageError("there is nothing to open", expected=expected)
+    return found["index_file_download_url"]

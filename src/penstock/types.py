@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Batch", "Column", "Geometry", "Pair", "Record", "StoredField"]
+__all__ = ["UNREAD", "Batch", "Column", "Geometry", "Pair", "Record", "StoredField"]
+
+UNREAD = "unread"  # the format of images whose headers nobody has read yet: their sizes in the index mean nothing
 
 
 @dataclass(frozen=True, slots=True)

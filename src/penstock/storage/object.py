@@ -16,6 +16,7 @@ import posixpath
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -55,13 +56,17 @@ class Listed:
 
 @final
 class ObjectStore:
-    """The objects below a URL."""
+    """The objects below a URL.
+
+    With `reads_whole` every read of a plan is a whole object, and an object of another size is an error.
+    """
 
     is_local: ClassVar[bool] = False
 
-    def __init__(self, url: str | Location, access: Access | None = None) -> None:
+    def __init__(self, url: str | Location, access: Access | None = None, *, reads_whole: bool = False) -> None:
         self.location = Location.of(url) if isinstance(url, str) else url
         self.access = access or Access()
+        self.reads_whole = reads_whole
         self._connection: _Connection | None = None
 
     @property
@@ -73,12 +78,17 @@ class ObjectStore:
         return f"ObjectStore({self.place!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ObjectStore, (self.location, self.access)
+        return partial(ObjectStore, reads_whole=self.reads_whole), (self.location, self.access)
+
+    @property
+    def lists(self) -> bool:
+        """Whether the store can say what it has: a plain web server cannot."""
+        return self.location.scheme not in {"http", "https"}
 
     def below(self, name: str) -> ObjectStore:
         """Give the store of what lies below a name."""
         location = Location(self.location.scheme, self.location.host, self.location.name(name))
-        return ObjectStore(location, self.access)
+        return ObjectStore(location, self.access, reads_whole=self.reads_whole)
 
     def statistics(self) -> FetchStatistics:
         """Tell what requests for ranges have come to in this process."""
@@ -90,7 +100,7 @@ class ObjectStore:
         """Begin to fetch what a plan says, of objects whose positions in `names` it has."""
         del ways  # there is one
         wholes = [self.location.name(name) for name in names]
-        return Fetching(runtime.begin(self._here().carry_out(wholes, plan, block)))
+        return Fetching(runtime.begin(self._here().carry_out(wholes, plan, block, is_whole=self.reads_whole)))
 
     def read(self, name: str) -> bytes:
         """Read a whole object."""
@@ -117,7 +127,7 @@ class ObjectStore:
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """List the objects whose names below this place begin with `prefix`, page by page, in the store's order."""
-        if self.location.scheme in {"http", "https"}:
+        if not self.lists:
             hint = "give a list of names, or a server that speaks S3"
             raise UsageError("a plain web server cannot list what it has", file=self.place, hint=hint)
         whole = self.location.name(prefix)
@@ -176,6 +186,7 @@ class _Piece:
     stop: int
     into: int  # in the block
     before: int  # bytes of the read before it
+    size: int | None  # that the object must have; None: any
 
 
 @final
@@ -191,9 +202,11 @@ class _Connection:
     def __post_init__(self) -> None:
         self.fetcher = Fetcher(self.client, self.root, self.access.requests)
 
-    async def carry_out(self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8]) -> list[Failure]:
+    async def carry_out(
+        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, is_whole: bool
+    ) -> list[Failure]:
         """Fetch all pieces of a plan; the reads that lack one."""
-        pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes))
+        pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes, is_whole=is_whole))
         found = await asyncio.gather(*(self._bring(piece, block) for piece in pieces))
         failures: dict[int, Failure] = {}
         for piece, failure in zip(pieces, found, strict=True):
@@ -203,7 +216,7 @@ class _Connection:
 
     async def _bring(self, piece: _Piece, block: NDArray[np.uint8]) -> Failure | None:
         try:
-            data = await self.fetcher.fetch(piece.name, piece.start, piece.stop)
+            data = await self.fetcher.fetch(piece.name, piece.start, piece.stop, size=piece.size)
         except PenstockError as error:
             return Failure(piece.read, piece.before, error)
         block[piece.into : piece.into + len(data)] = np.frombuffer(data, np.uint8)
@@ -226,7 +239,7 @@ class _Connection:
             await asyncio.sleep(wait)
 
 
-def _pieces(names: Sequence[str], plan: ReadPlan, most: int) -> Iterator[_Piece]:
+def _pieces(names: Sequence[str], plan: ReadPlan, most: int, *, is_whole: bool) -> Iterator[_Piece]:
     """Cut reads into requests of about equal size, none much larger than `most`."""
     reads = zip(plan.file.tolist(), plan.offset.tolist(), plan.length.tolist(), plan.position.tolist(), strict=True)
     for read, (file, offset, length, position) in enumerate(reads):
@@ -234,7 +247,8 @@ def _pieces(names: Sequence[str], plan: ReadPlan, most: int) -> Iterator[_Piece]
         ends = [length * part // parts for part in range(parts + 1)]
         for begin, end in itertools.pairwise(ends):
             if end > begin:
-                yield _Piece(read, names[file], offset + begin, offset + end, position + begin, begin)
+                size = offset + length if is_whole else None
+                yield _Piece(read, names[file], offset + begin, offset + end, position + begin, begin, size)
 
 
 async def _whole(client: Any, name: str) -> Any:
