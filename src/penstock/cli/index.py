@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -20,7 +21,7 @@ __all__ = ["index"]
 @click.option("-o", "--out", required=True, help="Where the list goes, a path or a URL: .json or .parquet.")
 @click.option("--suffix", "suffixes", multiple=True, help="Only names in this, in letters of any case; repeatable.")
 @click.option("--full-keys", is_flag=True, help="Keys from the bucket on, not relative to SRC.")
-@click.option("--classes", help="Which folder of the keys names the class (-1: the last), or a file of classes.")
+@click.option("--classes", help="Which folder of the keys names the class (-1: the last), a file of classes, or none.")
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def index(
@@ -43,7 +44,9 @@ def index(
     from penstock.cli.quantities import shown_bytes, shown_counts
     from penstock.ingest.object_lister import index_objects
 
-    which = int(classes) if classes is not None and classes.removeprefix("-").isdecimal() else classes
+    which: int | str | Literal[False] | None = classes
+    if classes is not None:
+        which = int(classes) if re.fullmatch(r"-?[0-9]{1,9}", classes) else classes != "none" and classes
     talk = Console(stderr=True)
     with Progress(TextColumn("{task.completed:,} names"), console=talk, disable=not talk.is_terminal) as bar:
         task = bar.add_task("listing", total=None)

@@ -24,6 +24,7 @@ from penstock.storage.place import write_anywhere
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Literal
 
     from penstock.storage.location import Access
 
@@ -57,19 +58,24 @@ def index_objects(
     *,
     suffixes: Sequence[str] = (),
     full_keys: bool = False,
-    classes: int | str | os.PathLike[str] | None = None,
+    classes: int | str | os.PathLike[str] | Literal[False] | None = None,
     access: Access | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> IndexReport:
     """List the images below a URL or a folder, and write the list to `out`, a path or a URL in .json or .parquet.
 
     An image is what has one of the `suffixes` (default: those of all formats), in letters of any case. Keys are
-    relative to the source, or with `full_keys` to its bucket. `progress` is told how many names were looked at.
+    relative to the source, or with `full_keys` to its bucket. `classes` are those of `penstock.open`; a list in .json
+    has none. `progress` is told how many names were looked at.
     """
     place, path = os.fspath(source), os.fspath(out)
     encode_list(ObjectList([], np.empty(0, np.int64)), path)  # refuses a name of neither form before anything is listed
     if access is not None and not is_url(place) and not is_url(path):
         raise UsageError("access is about object stores", file=shown(place), expected="a URL such as s3://bucket/path")
+    is_array = path.lower().endswith(".json")
+    if is_array and classes is not None:
+        hint = "write .parquet, or say the classes when the list is opened"
+        raise UsageError("a list in .json is an array of keys and has no classes", file=shown(path), hint=hint)
     if full_keys and not is_url(place):
         raise UsageError("full keys are those of a bucket", file=shown(place), hint="leave --full-keys out")
     wanted = tuple(f".{suffix.lower().removeprefix('.')}" for suffix in suffixes) or tuple(sorted(IMAGE_SUFFIXES))
@@ -87,7 +93,7 @@ def index_objects(
         root = location.root if full_keys else str(location)
         keys = [location.name(key) for key in keys] if full_keys else keys
     sizes = np.fromiter((size for _, size in found), np.int64, len(found))
-    named = classes_of(keys, classes, access)
+    named = None if is_array else classes_of(keys, classes, access)
     write_anywhere(path, encode_list(ObjectList(keys, sizes, named, root), path), access)
     count = None if named is None or named.names is None else len(named.names)
     return IndexReport(shown(path), shown(root), len(keys), int(sizes.sum()), count, dict(skipped))
