@@ -21,7 +21,7 @@ import obstore
 
 from penstock.errors import StorageError
 from penstock.storage.link import Link, Taken
-from penstock.storage.retry import BadBodyError, Verdict, explained, judged, wait_seconds
+from penstock.storage.retry import BadBody, Verdict, explained, judged, wait_seconds
 from penstock.storage.throttle import Throttle
 from penstock.storage.user_cache import SIZES, user_cache
 
@@ -212,11 +212,11 @@ class Fetcher:
         body = memoryview(await answer.bytes_async())
         given = answer.range
         if given[0] != start or given[1] > stop:
-            raise BadBodyError(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
+            raise BadBody(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
         if len(body) != given[1] - given[0]:
-            raise BadBodyError(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
+            raise BadBody(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
         if given[1] < min(stop, answer.meta["size"]):
-            raise BadBodyError(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
+            raise BadBody(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
         self.link.note(Taken(len(body), first_byte, time.monotonic() - began))
         self.statistics.bytes += len(body)
         return body
@@ -239,9 +239,9 @@ class Fetcher:
         size = int(answer.meta["size"])
         self._check_size(wanted, size)
         if size > max(WHOLE_MOST_BYTES, 4 * (stop - start)):
-            raise BadBodyError(f"the store gives no ranges, and the object has {size:,} bytes")
+            raise BadBody(f"the store gives no ranges, and the object has {size:,} bytes")
         body = memoryview(await answer.bytes_async())
         if len(body) != size:
-            raise BadBodyError(f"the store sent {len(body)} bytes where it said {size}")
+            raise BadBody(f"the store sent {len(body)} bytes where it said {size}")
         self.statistics.bytes += min(stop, size) - start
         return body[start:stop]
