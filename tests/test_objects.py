@@ -157,13 +157,19 @@ def test_objects_that_are_not_there_are_counted_and_named(bucket, tmp_path):
         bucket.open(["c0"], tmp_path / "i.json", root=str(tmp_path / "photos" / "c0" / "000.JPEG"), access=None)
 
 
-@pytest.mark.parametrize("data", [folders.jpeg(7) + bytes(9), folders.jpeg()[:-9]])
-def test_an_object_that_was_replaced_is_an_error_that_says_so(bucket, tmp_path, data):
+SIZES = r"(?s)another size.*got {got:,} bytes, expected {expected:,}.*delete"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(folders.jpeg(7) + bytes(9), SIZES), (folders.jpeg()[:-9], SIZES), (b"", "the object ends before the bytes")],
+    ids=["longer", "shorter", "empty"],
+)
+def test_an_object_that_was_replaced_is_an_error_that_says_so(bucket, tmp_path, data, said):
     names = bucket.put(folders.classes(tmp_path / "photos", 3))
     dataset = bucket.open(names, tmp_path / "i.json", classes=-1)
     bucket.store.write(names[1], data)
-    got, expected = len(data), len(folders.jpeg(1))
-    with pytest.raises(StorageError, match=rf"(?s)another size.*got {got:,} bytes, expected {expected:,}.*delete"):
+    with pytest.raises(StorageError, match=said.format(got=len(data), expected=len(folders.jpeg(1)))):
         dataset[1]
     with Loader(dataset, batch_size=3, transforms=AUGMENT, on_error="skip") as loader:
         (batch,) = loader

@@ -121,11 +121,11 @@ def _in_folder(
     listing = list_folder(place, suffixes)
     skipped.update(item.why for item in listing.skipped)
     tell(len(listing.files) + len(listing.skipped))
-    named = [(file.name, file.size) for file in listing.files if file.name.isprintable() or _is_text(file.name)]
+    named = [(file.name, file.size) for file in listing.files if _is_text(file.name)]
     if len(named) < len(listing.files):
         skipped[NO_TEXT] += len(listing.files) - len(named)
     return named
 
 
 def _is_text(name: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
