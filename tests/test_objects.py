@@ -207,6 +207,16 @@ def test_bytes_that_are_no_image_are_that_samples_error_alone(tmp_path):
     assert objects[2].fields["image"].format == "unknown"
 
 
+def test_bad_files_of_a_folder_and_bad_objects_do_not_disturb_one_another(tmp_path):
+    good = {f"{part}/{at}.jpg": jpeg(photo(64, 48, seed=at)) for part in "ab" for at in range(2)}
+    source = folders.write(tmp_path / "photos", good | {"a/0.jpg": b"no", "b/1.jpg": b"no"})
+    joined = penstock.join([penstock.open(source), listed(source, tmp_path / "i.json")])
+    found = epoch_of(joined, [RandomCrop(40)], on_error="skip")
+    expected = epoch_of(source, [RandomCrop(40)], on_error="skip")
+    assert sorted(found) == [1, 2, 5, 6]
+    assert_same({number: found[number] for number in (1, 2)}, expected)
+
+
 def test_an_image_that_is_too_small_for_its_crop_is_named(tmp_path):
     objects = listed(folder(), tmp_path / "i.json")
     with (
