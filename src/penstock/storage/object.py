@@ -203,7 +203,7 @@ class _Connection:
         self.fetcher = Fetcher(self.client, self.root, self.access.requests)
 
     async def carry_out(
-        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, is_whole: bool
+        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, is_whole: bool = False
     ) -> list[Failure]:
         """Fetch all pieces of a plan; the reads that lack one."""
         pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes, is_whole=is_whole))
@@ -239,7 +239,7 @@ class _Connection:
             await asyncio.sleep(wait)
 
 
-def _pieces(names: Sequence[str], plan: ReadPlan, most: int, *, is_whole: bool) -> Iterator[_Piece]:
+def _pieces(names: Sequence[str], plan: ReadPlan, most: int, *, is_whole: bool = False) -> Iterator[_Piece]:
     """Cut reads into requests of about equal size, none much larger than `most`."""
     reads = zip(plan.file.tolist(), plan.offset.tolist(), plan.length.tolist(), plan.position.tolist(), strict=True)
     for read, (file, offset, length, position) in enumerate(reads):
