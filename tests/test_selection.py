@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import penstock
 from penstock.errors import UsageError
 from penstock.selection import Selection
-from tests.datasets import COUNT, masked, packed
+from tests.datasets import COUNT, folder, masked, packed
 
 
 def test_all_fields_by_default():
@@ -34,6 +36,17 @@ def test_labels_and_sizes_are_those_of_the_samples_asked_for():
         sample = dataset[number]
         assert selection.labels(ids)["label"][at] == sample.labels["label"]
         assert (widths[at], heights[at]) == (sample.fields["image"].width, sample.fields["image"].height)
+
+
+def test_sizes_of_loose_objects_are_guessed_from_their_bytes(tmp_path):
+    (tmp_path / "index.json").write_text(json.dumps(["class0/000.jpg", "class1/001.jpg"]))
+    selection = Selection.of(penstock.open(tmp_path / "index.json", root=folder()), None)
+    assert selection.is_unread
+    lengths = selection.columns["image"].length
+    for sides in (selection.widths, selection.heights):
+        assert (3 * lengths < sides.astype(int) ** 2).all()
+        assert (sides.astype(int) ** 2 < 3.3 * lengths).all()
+    assert not Selection.of(penstock.open(folder()), None).is_unread
 
 
 def test_an_unknown_field_is_refused_with_those_there_are():

@@ -19,6 +19,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
     planning.py   all about a batch that is known before reading
     joined.py     several datasets as one
     selection.py  which fields a batch has
+    opening.py    the dataset at a path or a URL
     reading.py    encoded bytes, batch by batch or window by window
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
@@ -38,10 +39,11 @@ The house, highest floor first. A room uses the floors below it and none of its 
 from importlib.metadata import version
 
 from penstock.dataset import Dataset
-from penstock.dataset import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.export import export
+from penstock.ingest.object_lister import index_objects
 from penstock.joined import join
 from penstock.loader import Loader, verify_resume
+from penstock.opening import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
 from penstock.pack import pack
 from penstock.storage.location import Access, Requests
@@ -59,6 +61,7 @@ __all__ = [
     "WindowShuffle",
     "__version__",
     "export",
+    "index_objects",
     "join",
     "open",
     "pack",

@@ -1,7 +1,7 @@
 """A dataset: storage and shard on the way out. Where every sample's bytes are, and reading them.
 
 `open_dataset` (as `penstock.open`) takes a packed dataset or an untouched folder of images; what it gives is the
-same. A Dataset stands on an index (`PackedIndex`, or ingest's `FolderIndex`), loads columns when they are
+same. A Dataset stands on an index (`PackedIndex`, or ingest's `FileIndex`), loads columns when they are
 first asked for, and holds no file open between reads. Samples are numbered from 0; `select` gives a view of some of
 them, numbered anew.
 
@@ -11,7 +11,6 @@ at samples. Training reads many at once with `read`, which merges neighbours int
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from copy import copy
@@ -23,34 +22,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.decode.array import decode_array
-from penstock.decode.image import decode_image, decode_mask
+from penstock.decode.image import decode_image, decode_mask, probe_image
 from penstock.errors import (
     ChecksumError,
     FormatError,
     ImageError,
     PenstockError,
     SourceError,
-    StorageError,
     UsageError,
 )
 from penstock.filling import Filling, Reading
-from penstock.ingest import open_source
-from penstock.ingest.in_place import index_folder
 from penstock.ingest.source import Skipped, shown
 from penstock.packed import PackedIndex
 from penstock.pipeline.options import whole_number
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, numpy_of, to_column
-from penstock.shard.manifest import MANIFEST_NAME
-from penstock.storage.cache import Cache
-from penstock.storage.journal import is_unfinished
-from penstock.storage.local import LocalStore
-from penstock.storage.local_place import LocalPlace
-from penstock.storage.location import is_url
-from penstock.storage.object import ObjectStore
-from penstock.storage.object_place import ObjectPlace
 from penstock.storage.ranges import plan_reads
-from penstock.types import Column, StoredField
+from penstock.types import UNREAD, Column, StoredField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,10 +46,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.storage.files import Files
-    from penstock.storage.location import Access
     from penstock.storage.store import Failure
 
-__all__ = ["Block", "Dataset", "Sample", "open_dataset"]
+__all__ = ["Block", "Dataset", "Sample"]
 
 _RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
@@ -357,6 +344,11 @@ class Dataset:
                 hint=hint,
             )
         format_ = column.formats[column.format[number]]
+        if format_ == UNREAD:
+            try:
+                return StoredField(data, *probe_image(data))
+            except ImageError:
+                return StoredField(data, "unknown", 1, 1)
         return StoredField(data, format_, int(column.width[number]), int(column.height[number]))
 
     def _values(self, name: str) -> pa.ChunkedArray:
@@ -392,52 +384,3 @@ def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
         height=column.height[rows],
         formats=column.formats,
     )
-
-
-def open_dataset(
-    path: str | os.PathLike[str],
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    access: Access | None = None,
-    cache: Cache | str | os.PathLike[str] | None = None,
-) -> Dataset:
-    """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file).
-
-    A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
-    http(s)://. `access` says how to get at it: endpoint, region, profile, limits. `cache` is a folder on a local disk
-    in which as much of a packed dataset as there is room for is kept (`Cache` says how much), wherever that lies.
-    """
-    folder, kept_in = os.fspath(path), None if cache is None else Cache.of(cache)
-    if is_url(folder):
-        if labels is not None:
-            raise UsageError("a packed dataset has its labels", file=folder, hint="leave `labels` out")
-        return Dataset(_packed_at(ObjectStore(folder, access), kept_in))
-    if access is not None:
-        raise UsageError("access is about object stores", file=shown(folder), expected="a URL such as s3://bucket/path")
-    if os.path.exists(os.path.join(folder, MANIFEST_NAME)):
-        if labels is not None:
-            raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
-        return Dataset(PackedIndex(LocalStore(folder), cache=kept_in))
-    if kept_in is not None:
-        raise UsageError("only packed datasets can be cached yet", file=shown(folder), hint="leave `cache` out")
-    if is_unfinished(LocalPlace(folder)):
-        raise _unfinished(folder)
-    if not os.path.isdir(folder):
-        expected = "a packed dataset or a folder of images"
-        raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
-    named = None if labels is None else os.fspath(labels)
-    return Dataset(index_folder(open_source(folder, labels=named), named))
-
-
-def _packed_at(store: ObjectStore, cache: Cache | None) -> PackedIndex:
-    try:
-        return PackedIndex(store, cache=cache)
-    except StorageError as error:
-        if error.errno == errno.ENOENT and store.lists and is_unfinished(ObjectPlace(store)):
-            raise _unfinished(store.place) from None
-        raise
-
-
-def _unfinished(path: str) -> UsageError:
-    hint = "run the same `penstock pack` again: it goes on where it stopped"
-    return UsageError("this dataset is not finished: packing it was interrupted", file=shown(path), hint=hint)

@@ -14,6 +14,7 @@ import numpy as np
 
 from penstock.decode.batch import BatchDecoder
 from penstock.decode.each import EachDecoder
+from penstock.decode.headers import read_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,14 +62,15 @@ class FieldDecoder:
     ) -> tuple[dict[str, Pixels], int]:
         """Decode every field, and count warnings. Adds to `errors`, whose samples, by position, have no pixels."""
         decoder, planner, ids, epoch = self._decoder, self._planner, planned.ids, planned.epoch
+        encoded, found = self._known(planned, encoded, errors)
         orientations = decoder.orientations(encoded[self._selection.leader]) if self._orients else None
         decode: Callable[..., tuple[Pixels, Decoded]]
         if isinstance(decoder, EachDecoder):
-            decode = partial(self._one_by_one, decoder, planner.geometries(planned.wanted, epoch, orientations))
+            decode = partial(self._one_by_one, decoder, planner.geometries(planned.wanted, epoch, orientations, found))
         else:
             geometry = planned.geometry
             if geometry is None:
-                geometry = planner.geometry(planned.wanted, epoch, orientations)
+                geometry = planner.geometry(planned.wanted, epoch, orientations, found)
             decode = partial(self._into_one_array, decoder, geometry)
         pixels: dict[str, Pixels] = {}
         warned = 0
@@ -80,6 +82,20 @@ class FieldDecoder:
                 errors[at] = self._selection.located(error, int(ids[at]), name)
             warned += decoded.warned
         return pixels, warned
+
+    def _known(
+        self, planned: Planned, encoded: Mapping[str, Encoded], errors: dict[int, PenstockError]
+    ) -> tuple[Mapping[str, Encoded], NDArray[np.int32] | None]:
+        """Read headers that the index does not know; the sizes that crops are drawn for, None where it knows them."""
+        leader, found = self._selection.leader, None
+        for name, one in encoded.items():
+            if one.expected.is_unread:
+                read, sizes, failed = read_headers(one, leave_out=errors)
+                encoded = {**encoded, name: read}
+                for at, error in failed.items():
+                    errors[at] = self._selection.located(error, int(planned.ids[at]), name)
+                found = sizes if name == leader else found
+        return encoded, found
 
     def _into_one_array(
         self, decoder: BatchDecoder, geometry: Geometry, name: str, encoded: Encoded, **options: Any

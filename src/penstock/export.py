@@ -16,11 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from penstock.dataset import Dataset, open_dataset
+from penstock.dataset import Dataset
 from penstock.decode.array import decode_array
 from penstock.errors import FormatError, UsageError
 from penstock.ingest.reencode import encode_png
 from penstock.ingest.source import shown
+from penstock.opening import open_dataset
 from penstock.shard.keys import split_name, unescape
 from penstock.shard.manifest import check_inside
 from penstock.shard.members import EXTENSIONS

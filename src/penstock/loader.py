@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 import numpy as np
 
-from penstock.dataset import Dataset, open_dataset
+from penstock.dataset import Dataset
 from penstock.decode.batch import Encoded
 from penstock.decode.image import MAX_PIXELS
 from penstock.decoding import FieldDecoder
 from penstock.errors import UsageError
+from penstock.opening import open_dataset
 from penstock.order import Extent, WindowOrder
 from penstock.order.course import Course, Place, check_states
 from penstock.order.share import Share

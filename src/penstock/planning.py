@@ -2,8 +2,9 @@
 
 For thousands of samples at a time, because array operations cost the same for eight: which samples come at these
 positions, what the index says of them, their labels, and where each output lies in its source. Batches are views of
-that. Only where EXIF orientations are applied must the geometry wait: they are read with the images. And where images
-keep sizes of their own until after decoding, each has a geometry of its own, computed when its turn comes.
+that. Only where EXIF orientations are applied, or where the index does not know the images' sizes, must the geometry
+wait: both are read with the images. And where images keep sizes of their own until after decoding, each has a geometry
+of its own, computed when its turn comes.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Planned:
     wanted: Wanted
     expected: dict[str, Expected]  # by field
     labels: dict[str, Any]
-    geometry: Geometry | None  # None: it needs the EXIF orientations, which are read with the images, or is not one
+    geometry: Geometry | None  # None: it needs what is read with the images, or is not one
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -75,6 +76,15 @@ class Planner:
         self.size: tuple[int, int] | None = None  # None: each image leaves the decoder with a size of its own
         if orients and plan.leaves_size_open and len(selection.dataset):
             return  # which of them are turned is not known yet
+        if selection.is_unread:
+            self.size = plan.size_of_any(Draws.of(seed, 0, np.zeros(1, np.int64)))
+            if self.size is None and not plan.leaves_size_open:
+                raise UsageError(
+                    "the transforms do not fix the size, and those of the images are not known before they are read",
+                    got=repr(plan),
+                    hint="end with a transform that fixes the size, such as CenterCrop(224) or RandomResizedCrop(224)",
+                )
+            return
         try:
             self.size = plan.output_size(selection.widths, selection.heights, lambda ids: Draws.of(seed, 0, ids))
         except UsageError as error:
@@ -98,13 +108,27 @@ class Planner:
             name: Expected.of(column, ids, is_mask=name in masks, verify=self._verify)
             for name, column in self._selection.columns.items()
         }
-        geometry = None if self._orients or self.size is None else self.geometry(wanted, epoch)
+        waits = self._orients or self._selection.is_unread or self.size is None
+        geometry = None if waits else self.geometry(wanted, epoch)
         return Planned(tally, epoch, wanted, expected, self._selection.labels(ids), geometry)
 
-    def geometry(self, wanted: Wanted, epoch: int, orientations: NDArray[np.uint8] | None = None) -> Geometry:
-        """Draw the crops of these samples, turned by their orientations if those are given."""
+    def geometry(
+        self,
+        wanted: Wanted,
+        epoch: int,
+        orientations: NDArray[np.uint8] | None = None,
+        found: NDArray[np.int32] | None = None,
+    ) -> Geometry:
+        """Draw the crops of these samples, turned by their orientations if those are given.
+
+        `found` are the [n, 2] sizes that were read with the images, 0 where the index has them.
+        """
         ids = wanted.ids
         widths, heights = self._selection.sizes(ids)
+        if found is not None:
+            widths, heights = (
+                np.where(side > 0, side, known) for side, known in zip(found.T, (widths, heights), strict=True)
+            )
         if orientations is not None:  # EXIF 5 … 8 are quarter turns
             turned = orientations >= 5
             widths, heights = np.where(turned, heights, widths), np.where(turned, widths, heights)
@@ -122,16 +146,29 @@ class Planner:
             )
         return geometry
 
-    def geometries(self, wanted: Wanted, epoch: int, orientations: NDArray[np.uint8] | None = None) -> list[Geometry]:
+    def geometries(
+        self,
+        wanted: Wanted,
+        epoch: int,
+        orientations: NDArray[np.uint8] | None = None,
+        found: NDArray[np.int32] | None = None,
+    ) -> list[Geometry]:
         """Give each of these samples a geometry of its own: their sizes may differ."""
-        ones = [slice(at, at + 1) for at in range(len(wanted.ids))]
-        turns = [None if orientations is None else orientations[one] for one in ones]
-        return [self.geometry(wanted.part(one, 0), epoch, turn) for one, turn in zip(ones, turns, strict=True)]
+        return [
+            self.geometry(
+                wanted.part(one, 0),
+                epoch,
+                None if orientations is None else orientations[one],
+                None if found is None else found[one],
+            )
+            for one in (slice(at, at + 1) for at in range(len(wanted.ids)))
+        ]
 
     def image_pixels(self, batch_size: int, *, most: int) -> int:
         """Expect so many pixels per image where they have sizes of their own, none of them more than `most`.
 
         That is the average, with a quarter to spare for batches above it, and in every batch the largest image of all.
+        Sizes that the index does not know are guessed from the encoded bytes, see `Selection`.
         """
         selection = self._selection
         draws = Draws.of(self._seed, 0, np.arange(len(selection.dataset)))

@@ -6,6 +6,10 @@ are drawn for its size. A field whose name ends in "mask" is one.
 In a folder opened in place there may be files whose header could not be read: their format is "unknown" and their size
 means nothing. Crops must not fail on it, so that the sample alone has an error, the one that decoding it gives. Such
 samples get the size of a neighbour, which never comes to matter.
+
+Of loose objects the index knows no size before they are read. Here they get one that is guessed from their bytes: three
+pixels for each, more than photographs have. It serves to plan memory where images keep sizes of their own; crops wait
+for the true one.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import FormatError, PenstockError, UsageError
+from penstock.types import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from penstock.types import Column
 
 __all__ = ["Selection", "chosen"]
+
+PIXELS_PER_BYTE = 3
 
 
 @final
@@ -80,6 +87,11 @@ class Selection:
     def kinds(self) -> dict[str, Literal["image", "mask"]]:
         """The binary fields, and what they are."""
         return {name: "mask" if name in self.masks else "image" for name in self.columns}
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether there may be images whose sizes are not known before they are read."""
+        return UNREAD in self.columns[self.leader].formats
 
     @property
     def is_pair(self) -> bool:
@@ -152,12 +164,16 @@ def chosen(labels: NDArray[Any] | list[Any], kept: NDArray[np.intp]) -> NDArray[
 
 
 def _sizes(column: Column) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give widths and heights, those of another sample where they are not known."""
-    if "unknown" not in column.formats:
-        return column.width, column.height
-    unknown = column.format == column.formats.index("unknown")
-    known = np.flatnonzero(~unknown)
-    if not known.size:
-        return column.width, column.height
-    at = known[0]
-    return np.where(unknown, column.width[at], column.width), np.where(unknown, column.height[at], column.height)
+    """Give widths and heights, guessed where they are unread, and those of another sample where nobody knows them."""
+    widths, heights = column.width, column.height
+    if UNREAD in column.formats:
+        unread = column.format == column.formats.index(UNREAD)
+        side = np.ceil(np.sqrt(PIXELS_PER_BYTE * column.length + 1)).astype(np.int32)
+        widths, heights = np.where(unread, side, widths), np.where(unread, side, heights)
+    if "unknown" in column.formats:
+        unknown = column.format == column.formats.index("unknown")
+        known = np.flatnonzero(~unknown)
+        if known.size:
+            at = known[0]
+            widths, heights = np.where(unknown, widths[at], widths), np.where(unknown, heights[at], heights)
+    return widths, heights

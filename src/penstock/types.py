@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "UNREAD",
     "Batch",
     "CacheStatistics",
     "Column",
@@ -20,6 +21,8 @@ __all__ = [
     "StoreStatistics",
     "StoredField",
 ]
+
+UNREAD = "unread"  # the format of images whose headers nobody has read yet: their sizes in the index mean nothing
 
 
 @dataclass(frozen=True, slots=True)

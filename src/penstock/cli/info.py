@@ -31,7 +31,7 @@ def info(*, dataset: str, cache: str | None, access: Access | None, as_json: boo
     With --order also what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but
     manifest and index (a folder of images is listed); `penstock verify` checks the bytes.
     """
-    from penstock.dataset import open_dataset
+    from penstock.opening import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
     opened = open_dataset(dataset, access=access)
@@ -64,13 +64,17 @@ def summary(dataset: Dataset) -> dict[str, Any]:
 def _formats(dataset: Dataset, field: str) -> dict[str, Any]:
     import numpy as np
 
+    from penstock.types import UNREAD
+
     column = dataset.column(field)
+    known = column.format != (column.formats.index(UNREAD) if UNREAD in column.formats else -1)
+    widths, heights = (side[known] for side in (column.width, column.height))
     counts = np.bincount(column.format, minlength=len(column.formats)).tolist()
     return {
         "formats": {name: count for name, count in zip(column.formats, counts, strict=True) if count},
         "bytes": int(column.length.sum()),
-        "median_size": [int(np.median(column.width)), int(np.median(column.height))],
-        "largest_size": [int(column.width.max()), int(column.height.max())],
+        "median_size": [int(np.median(widths)), int(np.median(heights))] if widths.size else None,
+        "largest_size": [int(widths.max()), int(heights.max())] if widths.size else None,
     }
 
 
@@ -98,11 +102,11 @@ def _sizes(index: PackedIndex) -> dict[str, Any]:
 def _text(found: dict[str, Any]) -> str:
     lines = [f"{found['path']}: {found['samples']:,} samples"]
     for name, field in found["fields"].items():
-        (width, height), (widest, highest) = field["median_size"], field["largest_size"]
-        lines.append(
-            f"  {name:8} {shown_counts(field['formats'])}; {shown_bytes(field['bytes'])}; median {width}x{height}, "
-            f"at most {widest} wide and {highest} high"
-        )
+        line = f"  {name:8} {shown_counts(field['formats'])}; {shown_bytes(field['bytes'])}"
+        if field["median_size"] is not None:
+            (width, height), (widest, highest) = field["median_size"], field["largest_size"]
+            line += f"; median {width}x{height}, at most {widest} wide and {highest} high"
+        lines.append(line)
     labels = ", ".join(f"{name} ({kind})" for name, kind in found["labels"].items()) or "none"
     lines.append(f"  labels   {labels}" + (f"; {found['classes']:,} classes" if found["classes"] is not None else ""))
     if "bytes" in found:

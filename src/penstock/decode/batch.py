@@ -29,6 +29,7 @@ from penstock.decode import jpeg
 from penstock.decode.array import HeaderBook
 from penstock.decode.image import MAX_PIXELS, decode_image, decode_mask, orientation_of
 from penstock.errors import ChecksumError, ImageError, InternalError, PenstockError, UsageError
+from penstock.types import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -37,7 +38,11 @@ if TYPE_CHECKING:
 
     from penstock.types import Column, Geometry
 
-__all__ = ["BatchDecoder", "Decoded", "Encoded", "Expected"]
+__all__ = ["HEADER_UNREAD", "BatchDecoder", "Decoded", "Encoded", "Expected", "way"]
+
+HEADER_UNREAD = (
+    254  # the way of an image that has none before its header is read (headers.py); none of the native core's
+)
 
 
 @final
@@ -50,11 +55,12 @@ class Expected:
     checksums: NDArray[np.uint32] | None  # None: not verified
     is_mask: bool
     is_jpeg: bool  # all of the column are: nothing goes another way
+    is_unread: bool = False  # there may be some whose headers are still to be read
 
     @classmethod
     def of(cls, column: Column, ids: NDArray[np.int64], *, is_mask: bool = False, verify: bool = True) -> Expected:
         """Look up samples in a column."""
-        ways = [_way(name, is_mask=is_mask) for name in column.formats]
+        ways = [way(name, is_mask=is_mask) for name in column.formats]
         sizes = np.empty((len(ids), 2), np.int32)
         sizes[:, 0], sizes[:, 1] = column.width[ids], column.height[ids]
         return cls(
@@ -63,17 +69,21 @@ class Expected:
             checksums=column.crc32c[ids] if verify and column.crc32c is not None else None,
             is_mask=is_mask,
             is_jpeg=set(ways) == {_native.JPEG},
+            is_unread=HEADER_UNREAD in ways,
         )
 
     def part(self, part: slice) -> Expected:
         """Give some of the samples: views, no copies."""
         checksums = None if self.checksums is None else self.checksums[part]
-        return Expected(self.kinds[part], self.sizes[part], checksums, self.is_mask, self.is_jpeg)
+        return Expected(self.kinds[part], self.sizes[part], checksums, self.is_mask, self.is_jpeg, self.is_unread)
 
 
-def _way(name: str, *, is_mask: bool) -> int:
+def way(name: str, *, is_mask: bool) -> int:
+    """Say which way images of a format go."""
     if name == "npy":
         return _native.PIXELS
+    if name == UNREAD:
+        return HEADER_UNREAD
     return _native.JPEG if name == "jpeg" and not is_mask else _native.ABSENT
 
 

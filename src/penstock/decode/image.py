@@ -60,7 +60,7 @@ def sniff(data: bytes | memoryview) -> str | None:
     return next((name for name, signature in SIGNATURES if start.startswith(signature)), None)
 
 
-def probe_image(data: bytes) -> tuple[str, int, int]:
+def probe_image(data: bytes | memoryview) -> tuple[str, int, int]:
     """Format, width and height of an image, from its header alone."""
     if sniff(data) == "jpeg":
         header = jpeg.probe(data)

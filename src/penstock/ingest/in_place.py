@@ -12,111 +12,46 @@ system would not give; but that may pass, so an index with such a file is not ke
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from penstock.decode.image import probe_image, sniff
-from penstock.errors import FormatError, ImageError
-from penstock.ingest.source import Skipped, Source, shown
-from penstock.shard.index import encode_index, fields_of, labels_of
-from penstock.shard.keys import unescape
-from penstock.storage.files import StoredFiles
+from penstock.errors import ImageError
+from penstock.ingest.file_index import FileIndex, file_table, kept_index
+from penstock.ingest.source import Source, shown
+from penstock.shard.index import encode_index
 from penstock.storage.local import LocalStore, read_file, read_start
 from penstock.storage.user_cache import keep, user_cache
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-__all__ = ["FolderIndex", "index_folder"]
+__all__ = ["index_folder"]
 
 _HEADER_BYTES = 64 * 1024  # enough for nearly every header, previews in EXIF data included
 _PROBING_THREADS = 16  # opening files is waiting, on a cold disk most of all
-_MEMBER = b"penstock.in_place"
 _NAMES = pa.dictionary(pa.int32(), pa.string())
 _UNKNOWN = ("unknown", 1, 1)
 
 
-@final
-class FolderIndex:
-    """An index over untouched files: row i is file i."""
-
-    def __init__(self, path: str, table: pa.Table, stored_at: str | None) -> None:
-        self.path, self.stored = path, StoredFiles(LocalStore(path), self.names)
-        self._table = table
-        self._stored_at = stored_at  # where another process can read it
-        self.parts: tuple[int, ...] = (len(self),)
-        self.file_count, self.file_bytes = len(self), None
-        rest = json.loads(table.schema.metadata[_MEMBER])
-        self.digest: str = rest["digest"]
-        self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])
-        self.fields, self.label_names = fields_of(table.schema), labels_of(table.schema)
-        self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    @property
-    def schema(self) -> pa.Schema:
-        """Columns and their types."""
-        return self._table.schema
-
-    def columns(self, names: Sequence[str]) -> pa.Table:
-        """Give some of the columns."""
-        return self._table.select(list(names))
-
-    def files(self) -> NDArray[np.int32]:
-        """Say for each row which file it lies in."""
-        return np.arange(len(self), dtype=np.int32)
-
-    def names(self, files: NDArray[np.int32]) -> list[str]:
-        """Name files, relative to the folder."""
-        return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._stored_at is not None and os.path.exists(self._stored_at):
-            return _reopened, (self.path, self._stored_at, self.digest)
-        return FolderIndex, (self.path, self._table, None)
-
-
-def _reopened(path: str, stored_at: str, digest: str) -> FolderIndex:
-    index = FolderIndex(path, pq.read_table(stored_at), stored_at)
-    if index.digest != digest:
-        raise FormatError("the folder's index was replaced meanwhile: its files changed", file=shown(path))
-    return index
-
-
-def index_folder(source: Source, labels: str | None = None) -> FolderIndex:
+def index_folder(source: Source, labels: str | None = None) -> FileIndex:
     """Give the index of a listed folder: the cached one where it still holds, else a new one.
 
     `labels` is the file that the labels came from: a folder has one index for each.
     """
     root = source.fields["image"].root
-    digest = source.digest()
+    store, digest = LocalStore(root), source.digest()
     stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels)}.parquet")
-    if os.path.exists(stored_at):
-        try:
-            index = FolderIndex(root, pq.read_table(stored_at), stored_at)
-        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
-            logging.getLogger("penstock").warning("the cached index %s cannot be read: it is made anew", stored_at)
-        else:
-            if index.digest == digest:
-                return index
+    kept = kept_index(store, stored_at, digest)
+    if kept is not None:
+        return kept
     table, unread = _table(source, digest)
     if unread:
         what = "the index of %s is not cached, because %d files could not be read; the first: %s"
         logging.getLogger("penstock").warning(what, shown(root), len(unread), unread[0])
-        return FolderIndex(root, table, None)
+        return FileIndex(store, table, None)
     is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(root)}")
-    return FolderIndex(root, table, stored_at if is_kept else None)
+    return FileIndex(store, table, stored_at if is_kept else None)
 
 
 def _cache_name(kind: str, root: str, labels: str | None) -> str:
@@ -134,19 +69,14 @@ def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:
     formats, widths, heights = zip(
         *(_UNKNOWN if isinstance(answer, OSError) else answer for answer in found), strict=True
     )
-    rest = {"digest": digest, "classes": source.classes, "skipped": [item.as_dict() for item in source.skipped]}
-    table = pa.table(
-        {
-            "key": pa.array(source.keys, pa.string()),
-            "file": pa.array([shown(name) for name in files.names], pa.string()),
-            "image.offset": pa.array(np.zeros(len(source), np.int64)),
-            "image.length": pa.array(files.sizes),
-            "image.format": pa.array(formats, pa.string()).dictionary_encode().cast(_NAMES),
-            "image.width": pa.array(widths, pa.int32()),
-            "image.height": pa.array(heights, pa.int32()),
-            **{name: source.labels.column(name) for name in source.labels.column_names},
-        }
-    ).replace_schema_metadata({_MEMBER: json.dumps(rest)})
+    columns = {
+        "image.length": pa.array(files.sizes),
+        "image.format": pa.array(formats, pa.string()).dictionary_encode().cast(_NAMES),
+        "image.width": pa.array(widths, pa.int32()),
+        "image.height": pa.array(heights, pa.int32()),
+        **{name: source.labels.column(name) for name in source.labels.column_names},
+    }
+    table = file_table(files.names, source.keys, columns, digest=digest, classes=source.classes, skipped=source.skipped)
     return table, unread
 
 

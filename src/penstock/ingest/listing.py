@@ -27,7 +27,7 @@ from penstock.storage.local import storage_error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder"]
+__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder", "place_in_order"]
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
 
@@ -51,8 +51,8 @@ class Listing:
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def list_folder(root: str) -> Listing:
-    """List all images below a folder."""
+def list_folder(root: str, suffixes: Sequence[str] = tuple(sorted(IMAGE_SUFFIXES))) -> Listing:
+    """List all images below a folder: the files whose names end in one of the suffixes, in letters of any case."""
     try:
         status = os.stat(root)
     except OSError as error:
@@ -61,15 +61,29 @@ def list_folder(root: str) -> Listing:
         raise UsageError("not a folder", file=shown(root), expected="a folder of images")
     listing = Listing(root)
     found: dict[str, list[Found]] = {}
-    _walk(listing, "", ((status.st_dev, status.st_ino),), found)
-    # A whole path alone will not do: "-" sorts before "/", so "cat-big" would come between "cat" and "cat/long".
-    for folder in sorted(found, key=lambda folder: (folder.partition("/")[0], folder)):
+    _walk(listing, "", ((status.st_dev, status.st_ino),), found, tuple(suffixes))
+    for folder in sorted(found, key=lambda folder: place_in_order(f"{folder}/")):
         listing.files += sorted(found[folder], key=lambda file: file.name)
     listing.folders.sort()
     return listing
 
 
-def _walk(listing: Listing, folder: str, above: tuple[tuple[int, int], ...], found: dict[str, list[Found]]) -> None:
+def place_in_order(name: str) -> tuple[str, str, str]:
+    """Give what names sort by: the class's folder, the whole folder, the name.
+
+    A whole path alone will not do: "-" sorts before "/", so "cat-big" would come between "cat" and "cat/long".
+    """
+    folder, _, base = name.rpartition("/")
+    return folder.partition("/")[0], folder, base
+
+
+def _walk(
+    listing: Listing,
+    folder: str,
+    above: tuple[tuple[int, int], ...],
+    found: dict[str, list[Found]],
+    suffixes: tuple[str, ...],
+) -> None:
     inside = found.setdefault(folder, [])
     try:
         with os.scandir(os.path.join(listing.root, folder)) as scan:
@@ -96,10 +110,10 @@ def _walk(listing: Listing, folder: str, above: tuple[tuple[int, int], ...], fou
                 continue
             if not folder:
                 listing.folders.append(name)
-            _walk(listing, name, (*above, itself), found)
+            _walk(listing, name, (*above, itself), found, suffixes)
         elif not stat.S_ISREG(status.st_mode):
             listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "neither a file nor a folder"))
-        elif os.path.splitext(entry.name)[1].lower() not in IMAGE_SUFFIXES:
+        elif not entry.name.lower().endswith(suffixes):
             listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "by the suffix of its name", is_expected=True))
         else:
             inside.append(Found(name, status.st_size, status.st_mtime_ns))

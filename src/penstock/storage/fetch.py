@@ -15,13 +15,15 @@ import time
 from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import obstore
 
+from penstock.errors import StorageError
 from penstock.storage.link import Link, Taken
 from penstock.storage.retry import Garbled, Verdict, explained, judged, wait_seconds
 from penstock.storage.throttle import Throttle
+from penstock.storage.user_cache import SIZES, user_cache
 from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
@@ -93,6 +95,15 @@ class Flight:
                 ticket.set_result(None)
 
 
+class _Range(NamedTuple):
+    """What one request is to bring."""
+
+    name: str
+    start: int
+    stop: int
+    size: int | None  # of the whole object, where that is known
+
+
 @final
 class Fetcher:
     """Fetches from one store, an obstore client whose own retries are off."""
@@ -116,8 +127,11 @@ class Fetcher:
             request_bytes=link.request_bytes,
         )
 
-    async def fetch(self, name: str, start: int, stop: int) -> memoryview:
-        """Fetch a range; fewer bytes where the object ends before. Raises StorageError."""
+    async def fetch(self, name: str, start: int, stop: int, *, size: int | None = None) -> memoryview:
+        """Fetch a range; fewer bytes where the object ends before. Raises StorageError.
+
+        With a `size` also where the object has another.
+        """
         size_bytes = stop - start
         async with self._flight.room(size_bytes):
             deadline = time.monotonic() + self._requests.deadline_seconds
@@ -125,7 +139,7 @@ class Fetcher:
             while True:
                 error: Exception
                 try:
-                    return await self._attempt(name, start, stop, deadline)
+                    return await self._attempt(_Range(name, start, stop, size), deadline)
                 except Exception as raised:  # noqa: BLE001  judged and told, whatever it is
                     error = raised
                 verdict, attempt = judged(error), attempt + 1
@@ -140,19 +154,19 @@ class Fetcher:
                 self._counts.retries += 1
                 await asyncio.sleep(wait)
 
-    async def _attempt(self, name: str, start: int, stop: int, deadline: float) -> memoryview:
+    async def _attempt(self, wanted: _Range, deadline: float) -> memoryview:
         """Ask once, and a second time if that is late."""
         await asyncio.sleep(self._throttle.turn(time.monotonic()))
         patience = min(self._requests.attempt_seconds, max(deadline - time.monotonic(), 0.001))
-        late = self.link.late_seconds(stop - start)
-        asked = [asyncio.ensure_future(self._ask(name, start, stop))]
+        late = self.link.late_seconds(wanted.stop - wanted.start)
+        asked = [asyncio.ensure_future(self._ask(wanted))]
         try:
             if late is not None and late < patience:
                 done, _ = await asyncio.wait(asked, timeout=late)
                 patience -= late
                 if not done and self._may_hedge():
                     self._counts.hedges += 1
-                    asked.append(asyncio.ensure_future(self._ask(name, start, stop)))
+                    asked.append(asyncio.ensure_future(self._ask(wanted)))
             return await self._first_good(asked, patience)
         finally:
             for one in asked:
@@ -183,13 +197,15 @@ class Fetcher:
     def _may_hedge(self) -> bool:
         return self._counts.hedges < HEDGED_SHARE * self._counts.requests + HEDGED_FEW
 
-    async def _ask(self, name: str, start: int, stop: int) -> memoryview:
+    async def _ask(self, wanted: _Range) -> memoryview:
         """Make one request, and check what comes."""
+        start, stop = wanted.start, wanted.stop
         self._counts.requests += 1
         began = time.monotonic()
         if self._has_refused_ranges and not self._has_given_ranges:
-            return await self._part_of_whole(name, start, stop)
-        answer = await obstore.get_async(self._client, name, options={"range": (start, stop)})
+            return await self._part_of_whole(wanted)
+        answer = await obstore.get_async(self._client, wanted.name, options={"range": (start, stop)})
+        self._check_size(wanted, int(answer.meta["size"]))
         first_byte = time.monotonic() - began
         body = memoryview(await answer.bytes_async())
         given = answer.range
@@ -204,10 +220,23 @@ class Fetcher:
         self._counts.bytes += len(body)
         return body
 
-    async def _part_of_whole(self, name: str, start: int, stop: int) -> memoryview:
+    def _check_size(self, wanted: _Range, size: int) -> None:
+        """See that an object is the one that was indexed."""
+        if wanted.size not in {None, size}:
+            raise StorageError(
+                "the object has another size than when it was indexed",
+                file=f"{self._place}/{wanted.name}",
+                got=f"{size:,} bytes",
+                expected=f"{wanted.size:,}",
+                hint=f"make the index anew (`penstock index`); where it has no sizes, delete {user_cache(SIZES)}",
+            )
+
+    async def _part_of_whole(self, wanted: _Range) -> memoryview:
         """Get a range from a server that gives none: the whole object, if that is not too large."""
-        answer = await obstore.get_async(self._client, name)
+        start, stop = wanted.start, wanted.stop
+        answer = await obstore.get_async(self._client, wanted.name)
         size = int(answer.meta["size"])
+        self._check_size(wanted, size)
         if size > max(WHOLE_MOST_BYTES, 4 * (stop - start)):
             raise Garbled(f"the store gives no ranges, and the object has {size:,} bytes")
         body = memoryview(await answer.bytes_async())

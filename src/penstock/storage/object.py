@@ -17,7 +17,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -61,13 +61,17 @@ class Listed:
 
 @final
 class ObjectStore:
-    """The objects below a URL."""
+    """The objects below a URL.
+
+    With `reads_whole` every read of a plan is a whole object, and an object of another size is an error.
+    """
 
     is_local: ClassVar[bool] = False
 
-    def __init__(self, url: str | Location, access: Access | None = None) -> None:
+    def __init__(self, url: str | Location, access: Access | None = None, *, reads_whole: bool = False) -> None:
         self.location = Location.of(url) if isinstance(url, str) else url
         self.access = access or Access()
+        self.reads_whole = reads_whole
         self._connection: _Connection | None = None
 
     @property
@@ -84,7 +88,7 @@ class ObjectStore:
         return f"ObjectStore({self.place!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ObjectStore, (self.location, self.access)
+        return partial(ObjectStore, reads_whole=self.reads_whole), (self.location, self.access)
 
     @property
     def under_way_bytes(self) -> int:
@@ -94,7 +98,7 @@ class ObjectStore:
     def below(self, name: str) -> ObjectStore:
         """Give the store of what lies below a name."""
         location = Location(self.location.scheme, self.location.host, self.location.name(name))
-        return ObjectStore(location, self.access)
+        return ObjectStore(location, self.access, reads_whole=self.reads_whole)
 
     def statistics(self) -> StoreStatistics:
         """Tell what requests for ranges have come to in this process."""
@@ -106,7 +110,7 @@ class ObjectStore:
         """Begin to fetch what a plan says, of objects whose positions in `names` it has."""
         del ways  # there is one
         wholes = [self.location.name(name) for name in names]
-        return Fetching(runtime.begin(self._here().carry_out(wholes, plan, block)))
+        return Fetching(runtime.begin(self._here().carry_out(wholes, plan, block, is_whole=self.reads_whole)))
 
     def read(self, name: str) -> bytes:
         """Read a whole object."""
@@ -204,6 +208,7 @@ class _Piece:
     stop: int
     into: int  # in the block
     before: int  # bytes of the read before it
+    size: int | None  # that the object must have; None: any
 
 
 @final
@@ -219,9 +224,11 @@ class _Connection:
     def __post_init__(self) -> None:
         self.fetcher = Fetcher(self.client, self.location.root, self.access.requests)
 
-    async def carry_out(self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8]) -> list[Failure]:
+    async def carry_out(
+        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, is_whole: bool = False
+    ) -> list[Failure]:
         """Fetch all pieces of a plan; the reads that lack one."""
-        pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes))
+        pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes, is_whole=is_whole))
         found = await asyncio.gather(*(self._bring(piece, block) for piece in pieces))
         failures: dict[int, Failure] = {}
         for piece, failure in zip(pieces, found, strict=True):
@@ -231,7 +238,7 @@ class _Connection:
 
     async def _bring(self, piece: _Piece, block: NDArray[np.uint8]) -> Failure | None:
         try:
-            data = await self.fetcher.fetch(piece.name, piece.start, piece.stop)
+            data = await self.fetcher.fetch(piece.name, piece.start, piece.stop, size=piece.size)
         except PenstockError as error:
             return Failure(piece.read, piece.before, error)
         block[piece.into : piece.into + len(data)] = np.frombuffer(data, np.uint8)
@@ -269,7 +276,7 @@ class _Connection:
             raise explained(error, f"{self.location.root}/{name}") from None
 
 
-def _pieces(names: Sequence[str], plan: ReadPlan, most: int) -> Iterator[_Piece]:
+def _pieces(names: Sequence[str], plan: ReadPlan, most: int, *, is_whole: bool = False) -> Iterator[_Piece]:
     """Cut reads into requests of about equal size, none much larger than `most`."""
     reads = zip(plan.file.tolist(), plan.offset.tolist(), plan.length.tolist(), plan.position.tolist(), strict=True)
     for read, (file, offset, length, position) in enumerate(reads):
@@ -277,7 +284,8 @@ def _pieces(names: Sequence[str], plan: ReadPlan, most: int) -> Iterator[_Piece]
         ends = [length * part // parts for part in range(parts + 1)]
         for begin, end in itertools.pairwise(ends):
             if end > begin:
-                yield _Piece(read, names[file], offset + begin, offset + end, position + begin, begin)
+                size = offset + length if is_whole else None
+                yield _Piece(read, names[file], offset + begin, offset + end, position + begin, begin, size)
 
 
 async def _whole(client: Any, name: str) -> Any:

@@ -22,6 +22,12 @@ FIRST_SECONDS, MOST_SECONDS = 0.1, 8.0
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _TRIED_AGAIN = {408, 425}  # of all 4xx; 429 is a matter of pace
+_BUSY = ("the store answers with an error", "it may be too busy: make fewer requests at a time")
+_ENDED = (
+    "the object ends before the bytes that were asked for",
+    "it was replaced by a shorter one: restore it, or make the index or the dataset anew",
+)
+_ANSWERS = {416: _ENDED, 429: _BUSY, 503: _BUSY}
 
 
 class Verdict(Enum):
@@ -80,8 +86,7 @@ def explained(error: BaseException, file: str, *, attempts: int = 1) -> StorageE
         what = "the store did not answer in time"
         hint = "raise the limits with Access(requests=Requests(attempt_seconds=…, deadline_seconds=…))"
     elif number is not None:
-        what = "the store answers with an error"
-        hint = "it may be too busy: make fewer requests at a time" if number in {429, 503} else hint
+        what, hint = _ANSWERS.get(number, ("the store answers with an error", hint))
     elif type(error).__name__ not in {"GenericError", "BaseError"}:
         what = f"the store could not be asked: {type(error).__name__}"
     told = [] if number is None or status is None else [f"status {number}{status[2].rstrip()}"]

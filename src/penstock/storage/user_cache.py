@@ -1,7 +1,8 @@
 """The user's cache folder: small files that are dear to make or far away, and that anybody may delete at any time.
 
 Indexes of folders opened in place are there, and copies of the indexes of datasets in object stores. Names say what the
-content is, so nothing there is ever out of date. Where the folder cannot be written to, things are made again.
+content is, so nothing there is ever out of date. (But sizes of loose objects are those of the time when they were first
+asked for.) Where the folder cannot be written to, things are made again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import threading
 from penstock.errors import StorageError
 from penstock.storage.local import write_atomically
 
-__all__ = ["keep", "user_cache"]
+__all__ = ["SIZES", "keep", "user_cache"]
+
+SIZES = "objects"  # the kind of what is kept of loose objects
 
 
 def user_cache(kind: str) -> str:

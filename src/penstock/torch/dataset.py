@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, final
 import torch
 
 from penstock.dataset import Dataset as StoredDataset
-from penstock.dataset import open_dataset
 from penstock.loader import Delivery, Loader, Tuning
+from penstock.opening import open_dataset
 from penstock.pipeline.options import whole_number
 from penstock.torch.tensors import Tensors
 from penstock.transforms import Plan

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan"]
 
+LARGE = 2**20  # more than a side of any image
+
 
 @final
 class Plan:
@@ -106,6 +108,17 @@ class Plan:
                 error.sample = int(some[error.sample])
             raise
         return geometry.height, geometry.width
+
+    def size_of_any(self, draws: UniformDraws) -> tuple[int, int] | None:
+        """(height, width) of every image that leaves the decoder, whatever it is given; None where that matters.
+
+        `draws` are those of any one sample.
+        """
+        if not self._fixes_size:
+            return None
+        large = np.full(1, LARGE, np.int32)  # not too small for any crop
+        frames = self.frames(large, large, draws)
+        return int(frames.heights[0]), int(frames.widths[0])
 
     @property
     def told_rest(self) -> str:

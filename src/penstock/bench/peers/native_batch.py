@@ -20,7 +20,7 @@ import numpy as np
 
 from penstock import _native
 from penstock.bench.peers import penstock_packed
-from penstock.dataset import open_dataset
+from penstock.opening import open_dataset
 from penstock.order.draws import Draws
 from penstock.order.mix import mix_key
 from penstock.order.permutation import Permutation

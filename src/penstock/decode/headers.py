@@ -1,0 +1,56 @@
+"""Headers that the index does not know: format and size of images, read off their bytes once these are there.
+
+An index over loose objects would cost a request per object to know more than sizes in bytes. So its images are
+"unread": what each of them is shows in its first bytes, when it has been read to be decoded.
+
+An image without a readable header has that as its error. It is given a size none the less, the largest there is, so
+that no crop is too large for it: where its output would lie is computed together with that of all others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from penstock.decode.batch import HEADER_UNREAD, way
+from penstock.decode.each import MAX_SIDE
+from penstock.decode.image import probe_image
+from penstock.errors import ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from numpy.typing import NDArray
+
+    from penstock.decode.batch import Encoded
+    from penstock.errors import PenstockError
+
+__all__ = ["read_headers"]
+
+
+def read_headers(
+    encoded: Encoded, *, leave_out: Collection[int] = ()
+) -> tuple[Encoded, NDArray[np.int32], dict[int, PenstockError]]:
+    """Read the headers of those images that the index knows nothing of. Costs about 5 µs per image.
+
+    Gives the batch with ways and sizes filled in; [n, 2] the sizes that were found, 0 where the index had them; and
+    the errors. Samples to `leave_out`, by position, have no bytes worth reading.
+    """
+    expected = encoded.expected
+    kinds, sizes, found = expected.kinds.copy(), expected.sizes.copy(), np.zeros_like(expected.sizes)
+    unread = np.flatnonzero(kinds == HEADER_UNREAD)
+    kinds[unread], found[unread] = way("", is_mask=expected.is_mask), MAX_SIDE
+    errors: dict[int, PenstockError] = {}
+    for position in unread.tolist():
+        if position in leave_out:
+            continue
+        try:
+            name, width, height = probe_image(encoded.bytes_of(position))
+        except ImageError as error:
+            errors[position] = error
+        else:
+            kinds[position], found[position] = way(name, is_mask=expected.is_mask), (width, height)
+    sizes[unread] = found[unread]
+    return replace(encoded, expected=replace(expected, kinds=kinds, sizes=sizes, is_unread=False)), found, errors

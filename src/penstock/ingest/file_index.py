@@ -1,0 +1,134 @@
+"""An index over untouched files: row i is file i, each file one sample from its first byte to its last.
+
+The files are those of a folder opened in place, or objects of a store. The table may be kept in the user's cache
+folder; it is then by its path, and not by its rows, that the index travels to other processes.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import FormatError
+from penstock.ingest.source import Skipped, shown
+from penstock.shard.index import fields_of, labels_of, numpy_of
+from penstock.shard.keys import unescape
+from penstock.storage.files import StoredFiles
+from penstock.storage.object import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from penstock.storage.cache import Cache
+    from penstock.storage.store import Store
+
+__all__ = ["FileIndex", "file_table", "kept_index"]
+
+_MEMBER = b"penstock.in_place"
+
+
+@final
+class FileIndex:
+    """The rows of some files of a store."""
+
+    def __init__(self, store: Store, table: pa.Table, stored_at: str | None) -> None:
+        self.path, self.stored = store.place, StoredFiles(store, self.names)
+        self._cache: Cache | None = None
+        self._table = table
+        self._stored_at = stored_at  # where another process can read it
+        self.parts: tuple[int, ...] = (len(self),)
+        self.file_count, self.file_bytes = len(self), None
+        rest = json.loads(table.schema.metadata[_MEMBER])
+        self.digest: str = rest["digest"]
+        self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])
+        self.fields, self.label_names = fields_of(table.schema), labels_of(table.schema)
+        self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and their types."""
+        return self._table.schema
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Give some of the columns."""
+        return self._table.select(list(names))
+
+    def files(self) -> NDArray[np.int32]:
+        """Say for each row which file it lies in."""
+        return np.arange(len(self), dtype=np.int32)
+
+    def names(self, files: NDArray[np.int32]) -> list[str]:
+        """Name files, relative to the place."""
+        return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
+
+    def keep_in(self, cache: Cache) -> None:
+        """Read through a cache from now on."""
+        self._cache = cache
+        if isinstance(self.stored.store, ObjectStore):
+            self.stored.store.reads_whole = False  # what comes from the cache and what does not are parts of objects
+        sizes = numpy_of(self._table.column("image.length")).astype(np.int64, copy=False)
+        self.stored.keep_in(cache, self.digest, sizes)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._stored_at is not None and os.path.exists(self._stored_at):
+            return _reopened, (self.stored.store, self._stored_at, self.digest, self._cache)
+        return _again, (self.stored.store, self._table, self._cache)
+
+
+def file_table(
+    files: Sequence[str],
+    keys: Sequence[str],
+    columns: dict[str, Any],
+    *,
+    digest: str,
+    classes: tuple[str, ...] | None,
+    skipped: Sequence[Skipped] = (),
+) -> pa.Table:
+    """Make the table of an index: one row per file, its further columns, and what is said of all rows together."""
+    rest = {"digest": digest, "classes": classes, "skipped": [item.as_dict() for item in skipped]}
+    whole = {
+        "key": pa.array(keys, pa.string()),
+        "file": pa.array([shown(name) for name in files], pa.string()),
+        "image.offset": pa.array(np.zeros(len(files), np.int64)),
+        **columns,
+    }
+    return pa.table(whole).replace_schema_metadata({_MEMBER: json.dumps(rest)})
+
+
+def kept_index(store: Store, stored_at: str, digest: str | None = None) -> FileIndex | None:
+    """Give the index that is kept in the user's cache, if there is one, and it has this digest."""
+    if not os.path.exists(stored_at):
+        return None
+    try:
+        index = FileIndex(store, pq.read_table(stored_at), stored_at)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+        logging.getLogger("penstock").warning("the cached index %s cannot be read: it is made anew", stored_at)
+        return None
+    return index if digest in {None, index.digest} else None
+
+
+def _reopened(store: Store, stored_at: str, digest: str, cache: Cache | None) -> FileIndex:
+    index = FileIndex(store, pq.read_table(stored_at), stored_at)
+    if index.digest != digest:
+        raise FormatError("the index was replaced meanwhile: its files changed", file=shown(store.place))
+    if cache is not None:
+        index.keep_in(cache)
+    return index
+
+
+def _again(store: Store, table: pa.Table, cache: Cache | None) -> FileIndex:
+    index = FileIndex(store, table, None)
+    if cache is not None:
+        index.keep_in(cache)
+    return index

@@ -1,0 +1,117 @@
+"""Opening: from a path, a URL or a list of objects to the dataset that is there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Literal
+
+from penstock.dataset import Dataset
+from penstock.errors import StorageError, UsageError
+from penstock.ingest import open_source
+from penstock.ingest.in_place import index_folder
+from penstock.ingest.object_index import open_objects
+from penstock.ingest.object_list import is_object_list
+from penstock.ingest.source import shown
+from penstock.packed import PackedIndex
+from penstock.shard.manifest import MANIFEST_NAME
+from penstock.storage.cache import Cache
+from penstock.storage.journal import is_unfinished
+from penstock.storage.local import LocalStore
+from penstock.storage.local_place import LocalPlace
+from penstock.storage.location import is_url
+from penstock.storage.object import ObjectStore
+from penstock.storage.object_place import ObjectPlace
+
+if TYPE_CHECKING:
+    from penstock.ingest.file_index import FileIndex
+    from penstock.storage.location import Access
+
+__all__ = ["open_dataset"]
+
+
+def open_dataset(
+    path: str | os.PathLike[str] | None = None,
+    *,
+    labels: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    classes: int | str | os.PathLike[str] | Literal[False] | None = None,
+    access: Access | None = None,
+    cache: Cache | str | os.PathLike[str] | None = None,
+) -> Dataset:
+    """Open a packed dataset, or a folder of images as it is (its labels from the class folders, or from a CSV file).
+
+    A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
+    http(s)://. `access` says how to get at it: endpoint, region, profile, limits.
+
+    Loose objects are opened by a list of them, at a path or a URL in .json (an array of keys) or .parquet, as `penstock
+    index` makes it. `root` is what their keys are below, a URL or a folder; a Parquet list knows it. `classes` says
+    which folder of the keys names the class (3: the fourth; -1, the default: the last), or is the path of a file of
+    classes, or False. Without a path, list and root are those that `Access(config=…)` names.
+
+    `cache` is a folder on a local disk in which as much of the data as there is room for is kept, wherever that lies;
+    `Cache` says how much.
+    """
+    folder, kept_in = (
+        _configured(access) if path is None else os.fspath(path),
+        None if cache is None else Cache.of(cache),
+    )
+    if not is_object_list(folder) and not (root is None and classes is None):
+        expected = "the path of a .json or .parquet file"
+        raise UsageError("root and classes are about indexes of objects", file=shown(folder), expected=expected)
+    if is_object_list(folder):
+        if labels is not None:
+            raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
+        objects = open_objects(folder, root=root, classes=classes, access=access)
+    elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
+        if labels is not None:
+            raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
+        return Dataset(_opened_packed(folder, access, kept_in))
+    else:
+        objects = _opened_folder(folder, labels, access)
+    if kept_in is not None:
+        objects.keep_in(kept_in)
+    return Dataset(objects)
+
+
+def _opened_packed(folder: str, access: Access | None, cache: Cache | None) -> PackedIndex:
+    if not is_url(folder):
+        _refuse_access(folder, access)
+        return PackedIndex(LocalStore(folder), cache=cache)
+    store = ObjectStore(folder, access)
+    try:
+        return PackedIndex(store, cache=cache)
+    except StorageError as error:
+        if error.errno == errno.ENOENT and store.lists and is_unfinished(ObjectPlace(store)):
+            raise _unfinished(store.place) from None
+        raise
+
+
+def _opened_folder(folder: str, labels: str | os.PathLike[str] | None, access: Access | None) -> FileIndex:
+    _refuse_access(folder, access)
+    if is_unfinished(LocalPlace(folder)):
+        raise _unfinished(folder)
+    if not os.path.isdir(folder):
+        expected = "a packed dataset or a folder of images"
+        raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
+    named = None if labels is None else os.fspath(labels)
+    return index_folder(open_source(folder, labels=named), named)
+
+
+def _refuse_access(folder: str, access: Access | None) -> None:
+    if access is not None:
+        raise UsageError("access is about object stores", file=shown(folder), expected="a URL such as s3://bucket/path")
+
+
+def _unfinished(path: str) -> UsageError:
+    hint = "run the same `penstock pack` again: it goes on where it stopped"
+    return UsageError("this dataset is not finished: packing it was interrupted", file=shown(path), hint=hint)
+
+
+def _configured(access: Access | None) -> str:
+    """Give the index that a JSON configuration names."""
+    found = {} if access is None else access.read_config()
+    if "index_file_download_url" not in found:
+        expected = "a path, or Access(config=…) with index_file_download_url"
+        raise UsageError("there is nothing to open", expected=expected)
+    return found["index_file_download_url"]
