@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from penstock.storage.location import Requests
 
-__all__ = ["FetchStatistics", "Fetcher", "Flight"]
+__all__ = ["FetchStatistics", "Fetcher", "Flight", "ranged"]
 
 HEDGED_SHARE = 0.05  # of all requests may be second ones, and a few more
 HEDGED_FEW = 8
@@ -188,20 +188,10 @@ class Fetcher:
     async def _ask(self, name: str, start: int, stop: int) -> memoryview:
         """Make one request, and check what comes."""
         self.statistics.requests += 1
-        began = time.monotonic()
         if not self._gives_ranges:
             return await self._part_of_whole(name, start, stop)
-        answer = await obstore.get_async(self._client, name, options={"range": (start, stop)})
-        first_byte = time.monotonic() - began
-        body = memoryview(await answer.bytes_async())
-        given = answer.range
-        if given[0] != start or given[1] > stop:
-            raise BadBodyError(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
-        if len(body) != given[1] - given[0]:
-            raise BadBodyError(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
-        if given[1] < min(stop, answer.meta["size"]):
-            raise BadBodyError(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
-        self.link.note(Taken(len(body), first_byte, time.monotonic() - began))
+        body, taken = await ranged(self._client, name, start, stop)
+        self.link.note(taken)
         self.statistics.bytes += len(body)
         return body
 
@@ -216,3 +206,19 @@ class Fetcher:
             raise BadBodyError(f"the store sent {len(body)} bytes where it said {size}")
         self.statistics.bytes += min(stop, size) - start
         return body[start:stop]
+
+
+async def ranged(client: Any, name: str, start: int, stop: int) -> tuple[memoryview, Taken]:
+    """Make one request for a range, and check what comes; the bytes, and what it took."""
+    began = time.monotonic()
+    answer = await obstore.get_async(client, name, options={"range": (start, stop)})
+    first_byte = time.monotonic() - began
+    body = memoryview(await answer.bytes_async())
+    given = answer.range
+    if given[0] != start or given[1] > stop:
+        raise BadBodyError(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
+    if len(body) != given[1] - given[0]:
+        raise BadBodyError(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
+    if given[1] < min(stop, answer.meta["size"]):
+        raise BadBodyError(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
+    return body, Taken(len(body), first_byte, time.monotonic() - began)
