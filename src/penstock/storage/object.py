@@ -148,8 +148,8 @@ class ObjectStore:
     def signed(self, name: str, method: str, seconds: float, *, query: Mapping[str, str] | None = None) -> str:
         """Give a URL that lets whoever has it make one kind of request for some time: not to be shown or stored.
 
-        For requests whose bare answer is wanted. An empty name is the bucket. Where nothing is signed (a plain web
-        server, anonymous access) the URL is an ordinary one.
+        For requests to S3 whose bare answer is wanted. An empty name is the bucket. Where nothing is signed (a plain
+        web server, anonymous access) the URL is an ordinary one.
         """
         whole = self.location.name(name) if name else ""
         bare = f"{self._bucket_url()}/{quote(whole)}" if whole else self._bucket_url()

@@ -72,7 +72,9 @@ class _Source:
         """Make one request; TimeoutError when the time is up."""
         start = self._draws.randint(0, self.size - size_bytes)
         left = ends - time.monotonic()
-        return await asyncio.wait_for(self._store.once(self._name, start, start + size_bytes), max(left, 0.001))
+        if left <= 0:
+            raise TimeoutError
+        return await asyncio.wait_for(self._store.once(self._name, start, start + size_bytes), left)
 
     def explained(self, error: Exception) -> StorageError:
         """Say an error as ours."""
@@ -85,6 +87,9 @@ async def _measure(source: _Source, ends: float, progress: Callable[[str], None]
     progress("one request at a time")
     try:
         found.sizes = await _sizes(source, link, begins + SIZES_SHARE * (ends - begins))
+    except LATE:
+        found.is_cut_short = True
+        return found
     except Exception as error:  # noqa: BLE001  told, whatever it is
         found.error = source.explained(error)
         return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from penstock.bench.endpoint import curve
-from penstock.bench.endpoint.asking import ANSWER_SECONDS, Asker
+from penstock.bench.endpoint.asking import Asker
 from penstock.bench.endpoint.listing import NAMES, listing_checks
 from penstock.bench.endpoint.pace import measure
 from penstock.bench.endpoint.reading import Target, reading_checks
@@ -63,7 +63,7 @@ def probe(
     """
     began = time.monotonic()
     given = (access or Access()).requests
-    patient = replace(given, attempt_seconds=min(given.attempt_seconds, ANSWER_SECONDS), deadline_seconds=seconds)
+    patient = replace(given, deadline_seconds=min(given.deadline_seconds, seconds))
     store = ObjectStore(url, replace(access or Access(), requests=patient))
     if store.location.scheme not in {"s3", "http", "https"}:
         raise UsageError("this kind of store cannot be probed", got=url, expected="s3://…, or http(s)://… of one file")
@@ -156,4 +156,4 @@ def _lacks(found: Curve) -> str | None:
     """Say why the curve is not whole, if it is not."""
     if found.error is not None:
         return found.error.what
-    return "the time was up" if found.is_cut_short or not found.sizes else None
+    return "the time was up" if found.is_cut_short else None

@@ -116,8 +116,8 @@ def rclone(bucket: str = "penstock") -> Iterator[S3Server]:
             f"--config={config}",  # otherwise that of the machine's user
             f"--cache-dir={folder}/cache",
             f"--addr={HOST}:{port}",
-            # Files put into the folder directly are there at once. 0s would set off a timer of each folder again and again,
-            # thousands of them, until nothing is answered any more.
+            # Files put into the folder directly are there at once. 0s would set off timers of folders again and again,
+            # thousands of them, until it answers nothing any more.
             "--dir-cache-time=1ms",
             str(served),
         ]
