@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 import obstore
 
 from penstock.storage.link import Link, Taken
-from penstock.storage.retry import BadBodyError, Verdict, explained, judged, wait_seconds
+from penstock.storage.retry import BadBody, Verdict, explained, judged, wait_seconds
 from penstock.storage.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -200,10 +200,10 @@ class Fetcher:
         answer = await obstore.get_async(self._client, name)
         size = int(answer.meta["size"])
         if size > max(WHOLE_MOST_BYTES, 4 * (stop - start)):
-            raise BadBodyError(f"the store gives no ranges, and the object has {size:,} bytes")
+            raise BadBody(f"the store gives no ranges, and the object has {size:,} bytes")
         body = memoryview(await answer.bytes_async())
         if len(body) != size:
-            raise BadBodyError(f"the store sent {len(body)} bytes where it said {size}")
+            raise BadBody(f"the store sent {len(body)} bytes where it said {size}")
         self.statistics.bytes += min(stop, size) - start
         return body[start:stop]
 
@@ -216,9 +216,9 @@ async def ranged(client: Any, name: str, start: int, stop: int) -> tuple[memoryv
     body = memoryview(await answer.bytes_async())
     given = answer.range
     if given[0] != start or given[1] > stop:
-        raise BadBodyError(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
+        raise BadBody(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
     if len(body) != given[1] - given[0]:
-        raise BadBodyError(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
+        raise BadBody(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
     if given[1] < min(stop, answer.meta["size"]):
-        raise BadBodyError(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
+        raise BadBody(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
     return body, Taken(len(body), first_byte, time.monotonic() - began)

@@ -16,7 +16,7 @@ from enum import Enum
 
 from penstock.errors import StorageError
 
-__all__ = ["BadBodyError", "Verdict", "explained", "judged", "wait_seconds"]
+__all__ = ["BadBody", "Verdict", "explained", "judged", "wait_seconds"]
 
 FIRST_SECONDS, MOST_SECONDS = 0.1, 8.0
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
@@ -33,7 +33,7 @@ class Verdict(Enum):
     NO_RANGES = "ask for the whole object"
 
 
-class BadBodyError(Exception):
+class BadBody(Exception):  # noqa: N818  a signal to whoever asks again, never seen outside
     """An answer whose body is not what its head says, or not what was asked for."""
 
 
@@ -45,7 +45,7 @@ def wait_seconds(attempt: int, draw: float) -> float:
 
 def judged(error: BaseException) -> Verdict:
     """Say what to do about an error of obstore, or of ours."""
-    if isinstance(error, (BadBodyError, TimeoutError)) or type(error).__name__ == "TimeoutError":
+    if isinstance(error, (BadBody, TimeoutError)) or type(error).__name__ == "TimeoutError":
         return Verdict.AGAIN
     name, text = type(error).__name__, str(error)
     if "non-partial response" in text:
@@ -74,7 +74,7 @@ def explained(error: BaseException, file: str, *, attempts: int = 1) -> StorageE
     elif "non-partial response" in text:
         what = "the server answers a request for a range with something else"
         hint = "`penstock probe` tells what an endpoint can do; copy the dataset to another, or to a disk"
-    elif isinstance(error, BadBodyError):
+    elif isinstance(error, BadBody):
         what, hint = str(error), "something between here and the store changes what is sent"
     elif isinstance(error, TimeoutError) or "operation timed out" in text:
         what = "the store did not answer in time"
