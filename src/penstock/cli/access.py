@@ -1,4 +1,4 @@
-"""How to get at an object store: the options that all verbs share."""
+"""Options that say how to get at an object store, for every verb that takes a URL."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ __all__ = ["access_options"]
 
 OPTIONS = (
     click.option("--endpoint", help="URL of a server that speaks S3, where that is not Amazon's."),
-    click.option("--region", help="Of the object store."),
-    click.option("--profile", help="Of ~/.aws/credentials and ~/.aws/config."),
-    click.option("--anonymous", is_flag=True, help="Sign no request: for public buckets."),
-    click.option("--config", type=click.Path(), help="A JSON file with keys and endpoint of an object store."),
+    click.option("--region", help="Of the bucket (default: from the environment)."),
+    click.option("--profile", help="A profile of ~/.aws (default: $AWS_PROFILE)."),
+    click.option("--anonymous", is_flag=True, help="Make unsigned requests: for public buckets."),
+    click.option("--config", type=click.Path(), help="A JSON file with endpoint_url, keys, bucket_name, …."),
 )
 
 
-def access_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say how to get at an object store, as one argument `access`."""
+def access_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb these options, which reach it as `access`: None where none was given."""
 
-    @wraps(command)
-    def with_access(**given: Any) -> Any:
+    @wraps(verb)
+    def with_access(**options: Any) -> Any:
         from penstock.storage.location import Access
 
-        names = ("endpoint", "region", "profile", "anonymous", "config")
-        said = {name: value for name in names if (value := given.pop(name))}
-        return command(access=Access(**said) if said else None, **given)
+        given = {name: options.pop(name) for name in ("endpoint", "region", "profile", "anonymous", "config")}
+        return verb(**options, access=Access(**given) if any(given.values()) else None)
 
     for option in reversed(OPTIONS):
         with_access = option(with_access)

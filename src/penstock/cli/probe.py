@@ -21,7 +21,7 @@ __all__ = ["probe"]
 @click.option("--object", "name", help="Read this object below URL (default: the largest there).")
 @click.option("--write", "writes", is_flag=True, help="Also write: objects in a new folder below URL, then removed.")
 @click.option(
-    "--seconds", default=30.0, show_default=True, type=click.FloatRange(1.0), help="For everything, at the most."
+    "--seconds", default=30.0, show_default=True, type=click.FloatRange(1.0), help="About how long it may take."
 )
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def probe(*, url: str, access: Access | None, name: str | None, writes: bool, seconds: float, as_json: bool) -> None:

@@ -28,6 +28,7 @@ SENDING_BYTES_PER_SECOND = 256 * 1024  # at the least; more time for a body that
 SIGNED_SECONDS = 60.0  # a URL is good for
 MOST_BYTES = 64 * 1024  # of a body: what comes behind is not waited for
 _CODE = re.compile(rb"<Code>(\w{1,40})</Code>")
+_PLACE = re.compile(r"bytes [\d*]{1,20}(-\d{1,20})?/[\d*]{1,20}")
 _LAST_DIGIT = re.compile(r"(?<=X-Amz-Signature=)([0-9a-f]+)([0-9a-f])")
 
 
@@ -52,7 +53,9 @@ class Answer:
             return "no answer"
         code = _CODE.search(self.body) if self.status >= 300 else None
         parts = [str(self.status) if code is None else f"{self.status} {code[1].decode()}"]
-        parts += [part for part in [self.header("content-range")] if part is not None]
+        place = self.header("content-range")
+        if place is not None:
+            parts.append(place if _PLACE.fullmatch(place) else "a strange Content-Range")
         return ", ".join(parts)
 
 
@@ -90,12 +93,16 @@ class Asker:
             raise NotAsked("requests are not signed")
         return self._ask(method, forged, {}, None)
 
-    def _ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        left = self.ends - time.monotonic()
-        if left <= 0:
+    def left(self) -> float:
+        """Say how many seconds are left; where there are none, no more is asked."""
+        seconds = self.ends - time.monotonic()
+        if seconds <= 0:
             raise NotAsked("the time was up")
+        return seconds
+
+    def _ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
         parts = urlsplit(url)
-        seconds = min(left, ANSWER_SECONDS + len(body or b"") / SENDING_BYTES_PER_SECOND)
+        seconds = min(self.left(), ANSWER_SECONDS + len(body or b"") / SENDING_BYTES_PER_SECOND)
         connection = (
             http.client.HTTPSConnection(parts.netloc, timeout=seconds, context=ssl.create_default_context())
             if parts.scheme == "https"

@@ -124,8 +124,9 @@ def judge_range(answer: Answer, start: int, stop: int, *, size: int, known: byte
     if answer.status != 206:
         why = {None: "", 200: ": the range" if len(answer.body) == stop - start else ": not the range"}
         return Seen(False, text + why.get(answer.status, ""))
-    if answer.header("content-range") != f"bytes {start}-{stop - 1}/{size}":
-        return Seen(False, text if answer.header("content-range") else f"{text} without Content-Range")
+    place = answer.header("content-range")
+    if place != f"bytes {start}-{stop - 1}/{size}":
+        return Seen(False, f"{text} without Content-Range" if place is None else text)
     if len(answer.body) != stop - start:
         return Seen(False, f"{text}, but {len(answer.body)} bytes")
     if stop <= len(known) and answer.body != known[start:stop]:

@@ -101,6 +101,7 @@ def _abort(asker: Asker, own: Scratch) -> Seen:
 def _awkward(asker: Asker, own: Scratch) -> Seen:
     wrong = []
     for number, short in enumerate(AWKWARD):
+        asker.left()
         name, data = own.name(f"names/{short}"), f"this is {number}".encode()
         try:
             asker.store.write(name, data)
