@@ -153,7 +153,7 @@ RULES = (
             "range over the end",
             "206, with what there is",
             "The beginning of a file is asked for without knowing how long it is.",
-            "The beginning of a small file cannot be asked for without knowing how long it is.",
+            "Who asks for more than there is does not get what there is by itself.",
             is_needed=True,
         ),
         _over_the_end,
