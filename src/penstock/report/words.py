@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from penstock.bench import Ratio
 
-__all__ = ["caption", "gigabytes", "interval", "is_ceiling", "is_ours"]
+__all__ = ["binary", "caption", "gigabytes", "interval", "is_ceiling", "is_ours", "milliseconds"]
 
 # Not loaders: one decodes and does nothing else, the other is the native core without the loader around it.
 CEILINGS = {"turbo", "native"}
@@ -45,3 +45,17 @@ def interval(ratio: Ratio) -> str:
     """Say a ratio's interval; a dash where there were too few rounds for one."""
     bounds = ratio.interval
     return "-" if bounds is None else f"{bounds[0]:.2f}-{bounds[1]:.2f}"
+
+
+def binary(size_bytes: float) -> str:
+    """Say a size that is or is near a power of two: 64 KiB."""
+    for unit in ("B", "KiB", "MiB"):
+        if size_bytes < 1024:
+            return f"{size_bytes:.3g} {unit}" if size_bytes < 1000 else f"{size_bytes:.0f} {unit}"
+        size_bytes /= 1024
+    return f"{size_bytes:.3g} GiB"
+
+
+def milliseconds(seconds: float) -> str:
+    """Say a short time, as a number of milliseconds with three digits."""
+    return f"{seconds * 1000:.3g}" if seconds < 0.9995 else f"{seconds * 1000:,.0f}"

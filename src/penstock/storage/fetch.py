@@ -15,6 +15,7 @@ import time
 from collections import deque
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import obstore
@@ -27,11 +28,11 @@ from penstock.storage.user_cache import SIZES, user_cache
 from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from penstock.storage.location import Requests
 
-__all__ = ["Fetcher", "Flight"]
+__all__ = ["Fetcher", "Flight", "ranged"]
 
 HEDGED_SHARE = 0.05  # of all requests may be second ones, and a few more
 HEDGED_FEW = 8
@@ -199,24 +200,13 @@ class Fetcher:
 
     async def _ask(self, wanted: _Range) -> memoryview:
         """Make one request, and check what comes."""
-        start, stop = wanted.start, wanted.stop
         self._counts.requests += 1
-        began = time.monotonic()
         if self._has_refused_ranges and not self._has_given_ranges:
             return await self._part_of_whole(wanted)
-        answer = await obstore.get_async(self._client, wanted.name, options={"range": (start, stop)})
-        self._check_size(wanted, int(answer.meta["size"]))
-        first_byte = time.monotonic() - began
-        body = memoryview(await answer.bytes_async())
-        given = answer.range
-        if given[0] != start or given[1] > stop:
-            raise Garbled(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
-        if len(body) != given[1] - given[0]:
-            raise Garbled(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
-        if given[1] < min(stop, answer.meta["size"]):
-            raise Garbled(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
+        check = partial(self._check_size, wanted)
+        body, taken = await ranged(self._client, wanted.name, wanted.start, wanted.stop, check_size=check)
         self._has_given_ranges = True
-        self.link.note(Taken(len(body), first_byte, time.monotonic() - began))
+        self.link.note(taken)
         self._counts.bytes += len(body)
         return body
 
@@ -244,3 +234,23 @@ class Fetcher:
             raise Garbled(f"the store sent {len(body)} bytes where it said {size}")
         self._counts.bytes += min(stop, size) - start
         return body[start:stop]
+
+
+async def ranged(
+    client: Any, name: str, start: int, stop: int, *, check_size: Callable[[int], None] | None = None
+) -> tuple[memoryview, Taken]:
+    """Make one request for a range, and check what comes; the bytes, and what it took."""
+    began = time.monotonic()
+    answer = await obstore.get_async(client, name, options={"range": (start, stop)})
+    if check_size is not None:
+        check_size(int(answer.meta["size"]))
+    first_byte = time.monotonic() - began
+    body = memoryview(await answer.bytes_async())
+    given = answer.range
+    if given[0] != start or given[1] > stop:
+        raise Garbled(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
+    if len(body) != given[1] - given[0]:
+        raise Garbled(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
+    if given[1] < min(stop, answer.meta["size"]):
+        raise Garbled(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
+    return body, Taken(len(body), first_byte, time.monotonic() - began)

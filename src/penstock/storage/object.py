@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, ClassVar, final
+from urllib.parse import quote, urlencode
 
 import numpy as np
 import obstore
@@ -26,18 +27,19 @@ from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
 
 from penstock.errors import PenstockError, StorageError, UsageError
 from penstock.storage import runtime
-from penstock.storage.fetch import Fetcher
+from penstock.storage.fetch import Fetcher, ranged
 from penstock.storage.location import Access, Location
 from penstock.storage.retry import Verdict, explained, judged, wait_seconds
 from penstock.storage.store import Cancelled, Failure
 from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from numpy.typing import NDArray
 
+    from penstock.storage.link import Taken
     from penstock.storage.ranges import ReadPlan
 
 __all__ = ["Listed", "ObjectStore"]
@@ -46,6 +48,7 @@ PART_BYTES = 8 * 2**20  # of an object that is sent in parts
 PARTS_MOST = 10_000  # of one object, by S3's rules
 PARTS_AT_ONCE = 4  # so that each of them is sent in time over a slow line, too
 SENT_AGAIN = 8  # times a part is sent again
+AMAZON = "https://s3.{}.amazonaws.com"
 CLIENTS: dict[str, Any] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
 
 
@@ -126,13 +129,14 @@ class ObjectStore:
             raise
         return int(found["size"])
 
-    def write(self, name: str, data: bytes | memoryview) -> None:
+    def write(self, name: str, data: bytes | memoryview, *, metadata: dict[str, str] | None = None) -> None:
         """Write an object: there whole or not at all."""
         view = memoryview(data).cast("B")
         if len(view) > PART_BYTES:
             self.send(name, view, len(view))
         else:
-            self._patiently(name, lambda client, whole: obstore.put_async(client, whole, view, use_multipart=False))
+            given: dict[str, Any] = {"use_multipart": False, "attributes": metadata}
+            self._patiently(name, lambda client, whole: obstore.put_async(client, whole, view, **given))
 
     def create(self, name: str, data: bytes) -> None:
         """Write an object unless there is one. A store that knows no such condition writes it in any case."""
@@ -166,6 +170,38 @@ class ObjectStore:
             for found in page:
                 if found["path"].startswith(whole):
                     yield Listed(found["path"][len(begins) :], int(found["size"]), found["e_tag"])
+
+    async def once(self, name: str, start: int, stop: int) -> Taken:
+        """Ask for a range once: nothing is repeated, and errors come as obstore has them. For measuring."""
+        _, taken = await ranged(self._here().client, self.location.name(name), start, stop)
+        return taken
+
+    def signed(self, name: str, method: str, seconds: float, *, query: Mapping[str, str] | None = None) -> str:
+        """Give a URL that lets whoever has it make one kind of request for some time: not to be shown or stored.
+
+        For requests to S3 whose bare answer is wanted. An empty name is the bucket. Where nothing is signed (a plain
+        web server, anonymous access) the URL is an ordinary one.
+        """
+        whole = self.location.name(name) if name else ""
+        bare = f"{self._bucket_url()}/{quote(whole)}" if whole else self._bucket_url()
+        text = urlencode(query or {}, quote_via=quote)
+        if self.location.scheme != "s3" or self.access.anonymous:
+            return f"{bare}?{text}" if text else bare
+        # obstore signs the path of an object, and knows no queries. So the query is told to it as part of the endpoint,
+        # and ends in a parameter that swallows what obstore appends to that. Amazon's own clients send x-id, too.
+        options = {"endpoint": f"{bare}?{text}&x-id=", "virtual_hosted_style_request": True} if text else {}
+        client = _client(self.location, self.access, **options) if text else self._here().client
+        try:
+            return runtime.call(_signed(client, method, "" if text else whole, timedelta(seconds=seconds)))
+        except Exception as error:  # noqa: BLE001  told, whatever it is
+            raise explained(error, f"{self.location.root}/{whole}") from None
+
+    def _bucket_url(self) -> str:
+        """Say where the bucket is, or the web server."""
+        if self.location.scheme != "s3":
+            return self.location.root
+        options = self.access.s3_options()
+        return f"{options.get('endpoint', AMAZON.format(options['region'])).rstrip('/')}/{self.location.host}"
 
     def _patiently(self, name: str, ask: Callable[[Any, str], Awaitable[Any]]) -> Any:
         """Make a request that is small, or is not for a plan; again where that may help."""
@@ -310,6 +346,10 @@ async def _created(client: Any, name: str, data: bytes) -> None:
         await obstore.put_async(client, name, data, use_multipart=False)
 
 
+async def _signed(client: Any, method: Any, name: str, lasting: timedelta) -> str:
+    return await obstore.sign_async(client, method, name, lasting)
+
+
 async def _next_page(stream: Any) -> Any:
     try:
         return await anext(stream.__aiter__())
@@ -317,15 +357,15 @@ async def _next_page(stream: Any) -> Any:
         return None
 
 
-def _client(location: Location, access: Access, *, attempts_again: int = 0) -> Any:
-    """Make obstore's client of a store. Retries are ours, but for parts: it would make them without telling."""
+def _client(location: Location, access: Access, *, attempts_again: int = 0, **changes: Any) -> Any:
+    """Make obstore's client of a store, with changed options. Retries are ours, but for parts: it makes them untold."""
     seconds, whole = access.requests.attempt_seconds, timedelta(seconds=access.requests.deadline_seconds)
     common: dict[str, Any] = {
         "client_options": {"allow_http": True, "timeout": f"{int(seconds * 1000)}ms", "connect_timeout": "5s"},
         "retry_config": {"max_retries": attempts_again, "retry_timeout": whole},
     }
     if location.scheme == "s3":
-        common |= access.s3_options()
+        common |= {**access.s3_options(), **changes}
     elif access.anonymous and location.scheme in {"gs", "az"}:
         common["skip_signature"] = True
     try:

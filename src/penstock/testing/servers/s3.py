@@ -116,7 +116,9 @@ def rclone(bucket: str = "penstock") -> Iterator[S3Server]:
             f"--config={config}",  # otherwise that of the machine's user
             f"--cache-dir={folder}/cache",
             f"--addr={HOST}:{port}",
-            "--dir-cache-time=0s",  # files put into the folder directly are there at once
+            # Files put into the folder directly are there at once. 0s would set off timers of folders again and again,
+            # thousands of them, until it answers nothing any more.
+            "--dir-cache-time=1ms",
             str(served),
         ]
         environment = {"RCLONE_AUTH_KEY": f'"{key},{secret}"'}  # quoted: a list with one item, which has a comma
