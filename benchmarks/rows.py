@@ -196,6 +196,16 @@ def rates() -> str:
     return "\n".join(lines)
 
 
+def memory() -> str:
+    """Lay out what an epoch read from the device, by the memory that there was, as a Markdown table."""
+    runs = json.loads((RESULTS / "cache.json").read_text())["runs"]
+    lines = ["| memory, MB | ordinary reads | kept: what fits |", "|---|---|---|"]
+    for limit in dict.fromkeys(run["limit_mb"] for run in runs):
+        read = {run["way"]: run["read_bytes"] / 1e6 for run in runs if run["limit_mb"] == limit}
+        lines.append(f"| {limit:,} | {read['ordinary']:,.0f} | {read['kept']:,.0f} |")
+    return "\n".join(lines)
+
+
 def put(text: str, into: Path, name: str) -> None:
     """Put a table into a page between its two marks."""
     before, start, rest = into.read_text().partition(f"<!-- {name}: rows.py writes them -->\n")
@@ -204,8 +214,9 @@ def put(text: str, into: Path, name: str) -> None:
 
 
 def show() -> None:
-    """Print the rows, and put them into this folder's README, and the rates into the project's."""
+    """Print the rows, and put all tables into this folder's README, but the rates into the project's."""
     put(table(), HERE / "README.md", "rows")
+    put(memory(), HERE / "README.md", "memory")
     put(rates(), HERE.parent / "README.md", "rates")
     print(table())
 

@@ -72,6 +72,28 @@ def test_what_this_machine_cannot_measure_is_left_out_with_the_reason_and_the_ta
     assert "| photos, packed | torchvision | ≥ 4 | 5" in written, "stored results are shown"
 
 
+def test_the_published_tables_are_those_of_the_stored_results(repository):
+    tables = {"README.md": ["rates"], "benchmarks/README.md": ["rows", "memory"]}
+    for page, names in tables.items():
+        for name in names:
+            empty_table(repository / page, name)
+    assert rows(repository, "--show").returncode == 0
+    for page in tables:
+        assert (repository / page).read_text() == (ROOT / page).read_text()
+
+
+def test_the_table_over_memory_has_a_line_for_each_limit(repository):
+    result = json.loads((repository / "benchmarks/results/cache.json").read_text())
+    for run in result["runs"]:
+        run["limit_mb"] += 5000
+    (repository / "benchmarks/results/cache.json").write_text(json.dumps(result))
+    assert rows(repository, "--show").returncode == 0
+    written = (repository / "benchmarks/README.md").read_text()
+    for limit in {run["limit_mb"] for run in result["runs"]}:
+        read = {run["way"]: run["read_bytes"] / 1e6 for run in result["runs"] if run["limit_mb"] == limit}
+        assert f"\n| {limit:,} | {read['ordinary']:,.0f} | {read['kept']:,.0f} |\n" in written
+
+
 def test_a_script_is_run_where_what_it_needs_is_there(repository, tmp_path):
     (tmp_path / "blkio").mkdir()
     (tmp_path / "blkio/cgroup.procs").write_text("")
