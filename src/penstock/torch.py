@@ -25,7 +25,7 @@ from penstock.dataset import open_dataset
 from penstock.errors import UsageError
 from penstock.loader import Delivery, LoaderStatistics, Tuning
 from penstock.order.mix import mix_key
-from penstock.pipeline.options import whole_number
+from penstock.pipeline.options import one_of, whole_number
 from penstock.transforms import Normalize, Plan, ToDtype
 from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Pair
@@ -200,6 +200,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     Works under any start method: nothing is opened and no thread started until a process asks for its first sample.
     `set_epoch` reaches workers that are running already. Batches are fetched whole (`__getitems__`).
+
+    A sample that cannot be loaded is an error, since each number has to give one. `on_error` is about the files of an
+    untouched folder that should be samples and are none: "raise" stops at them, "skip" leaves them out.
     """
 
     def __init__(
@@ -209,10 +212,14 @@ class Dataset(torch.utils.data.Dataset[Any]):
         transforms: Any = (),
         fields: Sequence[str] | None = None,
         seed: int = 0,
+        on_error: Literal["raise", "skip"] = "raise",
         exif_orientation: bool = False,
         tuning: Tuning | None = None,
     ) -> None:
+        one_of(("raise", "skip"), on_error, what="on_error")
         self.dataset = dataset if isinstance(dataset, StoredDataset) else open_dataset(dataset)
+        if on_error == "raise":
+            loader.check_whole(self.dataset)
         self._seed = seed
         self._fields, self._orients, self._tuning = fields, exif_orientation, tuning
         self._plan = Plan(transforms)
@@ -253,7 +260,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 world_size=1,
                 transforms=self._plan,
                 threads=0,
-                delivery=Delivery(applies_values=in_torch, runs_rest=True),
+                delivery=Delivery(applies_values=in_torch, runs_rest=True, knows_lost=True),
                 fields=self._fields,
                 seed=self._seed,
                 exif_orientation=self._orients,

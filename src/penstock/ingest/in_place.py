@@ -51,7 +51,7 @@ class FolderIndex:
 
     def __init__(self, path: str, table: pa.Table, stored_at: str | None) -> None:
         self.path, self.stored = path, StoredFiles(LocalStore(path), self.names)
-        self._table = table
+        self.table = table
         self._stored_at = stored_at  # where another process can read it
         self.parts: tuple[int, ...] = (len(self),)
         self.file_count, self.file_bytes = len(self), None
@@ -62,16 +62,16 @@ class FolderIndex:
         self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return int(self.table.num_rows)
 
     @property
     def schema(self) -> pa.Schema:
         """Columns and their types."""
-        return self._table.schema
+        return self.table.schema
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Give some of the columns."""
-        return self._table.select(list(names))
+        return self.table.select(list(names))
 
     def files(self) -> NDArray[np.int32]:
         """Say for each row which file it lies in."""
@@ -79,12 +79,12 @@ class FolderIndex:
 
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the folder."""
-        return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
+        return [unescape(name) for name in self.table.column("file").take(pa.array(files)).to_pylist()]
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._stored_at is not None and os.path.exists(self._stored_at):
             return _reopened, (self.path, self._stored_at, self.digest)
-        return FolderIndex, (self.path, self._table, None)
+        return FolderIndex, (self.path, self.table, None)
 
 
 def _reopened(path: str, stored_at: str, digest: str) -> FolderIndex:
@@ -109,14 +109,23 @@ def index_folder(source: Source, labels: str | None = None) -> FolderIndex:
             logging.getLogger("penstock").warning("the cached index %s cannot be read: it is made anew", stored_at)
         else:
             if index.digest == digest:
-                return index
+                return index if index.skipped == source.skipped else _with_skipped(index, source, stored_at)
     table, unread = _table(source, digest)
     if unread:
         what = "the index of %s is not cached, because %d files could not be read; the first: %s"
         logging.getLogger("penstock").warning(what, shown(root), len(unread), unread[0])
         return FolderIndex(root, table, None)
+    return _kept(root, table, stored_at)
+
+
+def _kept(root: str, table: pa.Table, stored_at: str) -> FolderIndex:
     is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(root)}")
     return FolderIndex(root, table, stored_at if is_kept else None)
+
+
+def _with_skipped(index: FolderIndex, source: Source, stored_at: str) -> FolderIndex:
+    """Give an index of the same samples beside which other files are none by now. No header is read again."""
+    return _kept(index.path, index.table.replace_schema_metadata(_rest(source, index.digest)), stored_at)
 
 
 def _cache_name(kind: str, root: str, labels: str | None) -> str:
@@ -134,7 +143,6 @@ def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:
     formats, widths, heights = zip(
         *(_UNKNOWN if isinstance(answer, OSError) else answer for answer in found), strict=True
     )
-    rest = {"digest": digest, "classes": source.classes, "skipped": [item.as_dict() for item in source.skipped]}
     table = pa.table(
         {
             "key": pa.array(source.keys, pa.string()),
@@ -146,8 +154,14 @@ def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:
             "image.height": pa.array(heights, pa.int32()),
             **{name: source.labels.column(name) for name in source.labels.column_names},
         }
-    ).replace_schema_metadata({_MEMBER: json.dumps(rest)})
+    ).replace_schema_metadata(_rest(source, digest))
     return table, unread
+
+
+def _rest(source: Source, digest: str) -> dict[bytes, str]:
+    """Give what an index says beside its columns."""
+    rest = {"digest": digest, "classes": source.classes, "skipped": [item.as_dict() for item in source.skipped]}
+    return {_MEMBER: json.dumps(rest)}
 
 
 def _probe(path: str) -> tuple[str, int, int] | OSError:
