@@ -41,7 +41,7 @@ demo: $(VENV)/built  ## draw 1,500 photo-like images, pack them, race plain PyTo
 	$(BIN)/penstock race demo/photos --out demo/race.json --html demo/race.html
 	@echo "The same with plots: demo/race.html"
 
-bench:  ## reproduce every published row: the other loaders (7 GB, in .peers), photographs, races; about an hour
+bench:  ## reproduce every published row: the other loaders (7 GB, in .peers), photographs, races; 35 minutes, as root an hour
 	benchmarks/make_peers.sh
 	.peers/bin/python benchmarks/rows.py .peers/data
 

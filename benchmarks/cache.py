@@ -85,17 +85,8 @@ def run(packed: Path, way: str, limit_mb: int, epochs: int) -> dict[str, Any]:
     }
 
 
-def table(runs: list[dict[str, Any]]) -> str:
-    """Lay out what an epoch read, by limit and way."""
-    lines = ["| limit, MB | " + " | ".join(f"{way}, MB" for way in WAYS) + " |", "|---" * (len(WAYS) + 1) + "|"]
-    for limit in dict.fromkeys(run["limit_mb"] for run in runs):
-        read = {run["way"]: run["read_bytes"] / 1e6 for run in runs if run["limit_mb"] == limit}
-        lines.append(f"| {limit:,} | " + " | ".join(f"{read[way]:,.0f}" for way in WAYS) + " |")
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Measure every limit, write what was found, print the table."""
+    """Measure every limit, and write what was found; rows.py makes a table of it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("photos", type=Path, nargs="?")
     parser.add_argument("--out", type=Path)
@@ -123,7 +114,6 @@ def main() -> None:
         "runs": runs,
     }
     args.out.write_text(json.dumps(result, indent=1) + "\n")
-    print(table(runs))
 
 
 if __name__ == "__main__":

@@ -21,12 +21,20 @@ ROOT = Path("/sys/fs/cgroup")
 DISK = {"read_bps": 150_000_000, "read_iops": 120}
 
 
+def lacking(controller: str) -> str | None:
+    """Say what is not there for groups of this controller; None where all is."""
+    folder = ROOT / controller
+    if (folder / "cgroup.procs").exists() and os.access(folder, os.W_OK):
+        return None
+    return f"control groups of version 1, with {controller} in {ROOT}, and to be root"
+
+
 @contextmanager
 def group(controller: str, **limits: str) -> Iterator[Path]:
     """Make a control group with these limits; give the file into which a process writes its number to join."""
     folder = ROOT / controller / f"penstock-{os.getpid()}"
-    if not (ROOT / controller / "cgroup.procs").exists():
-        raise SystemExit(f"this needs control groups of version 1, with {controller}, and to be root")
+    if needed := lacking(controller):
+        raise SystemExit(f"this needs {needed}")
     folder.mkdir()
     try:
         for name, value in limits.items():

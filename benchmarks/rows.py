@@ -1,12 +1,18 @@
 """Reproduce every published row: race what has to be raced, then say what was reached and what was to be.
 
-    .peers/bin/python benchmarks/rows.py DATA                 everything, about half an hour on two cores
+    .peers/bin/python benchmarks/rows.py DATA                 everything
     .peers/bin/python benchmarks/rows.py DATA --only photos   or large, raw, others, packing, starting, interpreter,
-                                                              disk, own-disk, cache (the last three: root)
-    python benchmarks/rows.py --show                          only the table (here and in the README), from results/
+                                                              own-disk, disk, cache
+    python benchmarks/rows.py --show                          only the tables (here and in the README), from results/
 
 DATA holds (or gets, from photographs.py) the folders photos, large and others; forms that peers make lie beside them.
 benchmarks/make_peers.sh makes .peers. Nothing else should run on the machine meanwhile.
+
+On two cores all but `disk` and `cache` takes about 35 minutes. These two want control groups of version 1 and to be
+root, and are left out elsewhere; `disk` takes about 25 minutes more (that is how slow torchvision is there), `cache` 5.
+
+What is published is of a revision that anybody can check out. So nothing is measured while files are changed that are
+tracked, other than those written here.
 """
 
 from __future__ import annotations
@@ -18,10 +24,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import groups
+
 from penstock.bench import ratios, standings
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
+WRITTEN = ("README.md", "benchmarks/README.md", "benchmarks/results/")  # by this script
 
 
 @dataclass(frozen=True)
@@ -59,13 +68,15 @@ SHOWN = {
     "dali": "DALI 2.4 on the CPU",
     "torchvision": "torchvision 0.29, ImageFolder + DataLoader",
 }
-SCRIPTS = {"packing": ("packing.py", "photos"), "starting": ("starting.py", "photos.pen")}
-SCRIPTS |= {
+SCRIPTS = {
+    "packing": ("packing.py", "photos"),
+    "starting": ("starting.py", "photos.pen"),
     "interpreter": ("interpreter.py", "photos.pen"),
+    "own-disk": ("disk.py --own", "photos"),
     "disk": ("disk.py", "photos"),
     "cache": ("cache.py", "photos"),
 }
-SCRIPTS["own-disk"] = ("disk.py --own", "photos")
+CONTROLLERS = {"disk": "blkio", "cache": "memory"}  # the control groups that a script needs
 ROWS = (
     Row("photos, packed", "photos", "penstock", "torchvision", 4.0),
     Row("photos, packed", "photos", "penstock", "ffcv", 3.0),
@@ -122,12 +133,20 @@ def measure(name: str, data: Path, rounds: int) -> None:
     out.write_text(json.dumps(result, indent=1) + "\n")
 
 
+def git(*arguments: str) -> str:
+    """Ask git about these sources."""
+    return subprocess.run(["git", *arguments], cwd=HERE, check=True, capture_output=True, text=True).stdout
+
+
+def changed() -> list[str]:
+    """List the tracked files that differ from the revision, but for those that this script writes."""
+    names = git("diff", "HEAD", "--name-only", "-z").split("\0")
+    return [name for name in names if name and not name.startswith(WRITTEN)]
+
+
 def revision() -> str:
     """Name the state of the sources that was measured."""
-    told = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=HERE, check=True, capture_output=True, text=True
-    )
-    return told.stdout.strip()
+    return git("describe", "--always").strip() + ("-dirty" if changed() else "")
 
 
 def reached(row: Row) -> tuple[float, str] | None:
@@ -177,6 +196,16 @@ def rates() -> str:
     return "\n".join(lines)
 
 
+def memory() -> str:
+    """Lay out what an epoch read from the device, by the memory that there was, as a Markdown table."""
+    runs = json.loads((RESULTS / "cache.json").read_text())["runs"]
+    lines = ["| memory, MB | ordinary reads | kept: what fits |", "|---|---|---|"]
+    for limit in dict.fromkeys(run["limit_mb"] for run in runs):
+        read = {run["way"]: run["read_bytes"] / 1e6 for run in runs if run["limit_mb"] == limit}
+        lines.append(f"| {limit:,} | {read['ordinary']:,.0f} | {read['kept']:,.0f} |")
+    return "\n".join(lines)
+
+
 def put(text: str, into: Path, name: str) -> None:
     """Put a table into a page between its two marks."""
     before, start, rest = into.read_text().partition(f"<!-- {name}: rows.py writes them -->\n")
@@ -185,8 +214,9 @@ def put(text: str, into: Path, name: str) -> None:
 
 
 def show() -> None:
-    """Print the rows, and put them into this folder's README, and the rates into the project's."""
+    """Print the rows, and put all tables into this folder's README, but the rates into the project's."""
     put(table(), HERE / "README.md", "rows")
+    put(memory(), HERE / "README.md", "memory")
     put(rates(), HERE.parent / "README.md", "rates")
     print(table())
 
@@ -202,9 +232,14 @@ def main() -> None:
     if not args.show:
         if args.data is None:
             parser.error("DATA is needed to measure")
+        if names := changed():
+            parser.error(f"these files are not as in the revision, commit or stash them first: {', '.join(names)}")
         RESULTS.mkdir(exist_ok=True)
         for name in args.only or [*RACES, *SCRIPTS]:
-            measure(name, args.data, args.rounds)
+            if needed := groups.lacking(CONTROLLERS[name]) if name in CONTROLLERS else None:
+                sys.stderr.write(f"{name}: not measured: it needs {needed}\n")
+            else:
+                measure(name, args.data, args.rounds)
     show()
 
 

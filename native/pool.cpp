@@ -1,24 +1,19 @@
 #include "pool.hpp"
 
-#include <csignal>
-#include <pthread.h>
 #include <unistd.h>
+
+#include "signals.hpp"
 
 namespace penstock {
 
 Pool::Pool(int threads) : count_(threads), process_(getpid()) {
-  // Signals are Python's main thread's business.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;
   try {
     for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
   } catch (...) {  // the system gives no more threads
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     close();
     throw;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Pool::close() {

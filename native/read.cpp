@@ -7,8 +7,11 @@
 #include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
+
+#include "signals.hpp"
 
 #ifdef __linux__
 #include <linux/fiemap.h>
@@ -170,13 +173,25 @@ class Work {
     const auto some = [&] {
       for (size_t i; (i = next.fetch_add(1)) < large_.size();) read(large_[i]);
     };
-    std::vector<std::thread> helpers;
-    for (size_t i = 1; i < std::min(kAtOnce, large_.size()); ++i) helpers.emplace_back(some);
+    std::vector<std::thread> helpers = with_help(some, std::min(kAtOnce, large_.size()));
     some();
     for (auto& helper : helpers) helper.join();
   }
 
  private:
+  // Makes threads that do `some`, so that with this one there are `count`; fewer where the system gives no more.
+  template <typename Some>
+  static std::vector<std::thread> with_help(const Some& some, size_t count) {
+    std::vector<std::thread> helpers;
+    helpers.reserve(kAtOnce);  // nothing but making a thread shall fail while others run
+    const SignalsBlocked blocked;
+    try {
+      for (size_t i = 1; i < count; ++i) helpers.emplace_back(some);
+    } catch (const std::system_error&) {  // this thread suffices
+    }
+    return helpers;
+  }
+
   void read(const Task& task) {
     int64_t got = 0;
     const ReadRequest& request = requests_[task.number];

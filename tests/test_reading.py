@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import penstock
 from penstock.errors import FormatError, UsageError
 from penstock.loader import Loader
-from penstock.order import WindowShuffle
+from penstock.order import Extent, WindowShuffle
 from penstock.order.share import Share
 from penstock.order.window import WindowOrder
 from penstock.reading import AHEAD, ALIGNMENT, Windows, slot_bytes, slots_needed
@@ -61,6 +61,25 @@ def test_any_window_fits_into_a_slot(dataset, lanes, window, block, key):
     for number in numbers:
         _, ids = order.contents(number)
         assert opened.plan_reading(ids, opened.fields, alignment=ALIGNMENT).reads.block_bytes <= size
+
+
+@pytest.mark.parametrize("lanes", [1, 16, 1_000_000])
+def test_windows_take_no_more_memory_than_there_is_to_read(lanes):
+    opened = penstock.open(packed())
+    extent = Extent(len(opened), int(opened.column("image").length.sum()))
+    order = WindowShuffle(lanes=lanes).order(extent, 0, 0)
+    windows = Windows(opened, opened.fields, order, Share(256))
+    slot = slot_bytes(opened, opened.fields, window=order.window_samples, block=order.block_samples)
+    assert windows.arena_bytes <= slot * order.window_count() <= slot * COUNT
+
+
+@pytest.mark.parametrize("world_size", [1, 2])
+@pytest.mark.parametrize("shuffle", [WindowShuffle(lanes=64), WindowShuffle(lanes=4, window_bytes=80_000)])
+def test_a_slot_for_each_window_suffices_for_epoch_after_epoch(shuffle, world_size):
+    ranks = {"rank": 0, "world_size": world_size, "pad_last": True}
+    with Loader(packed(), batch_size=7, transforms=CROP, shuffle=shuffle, **ranks) as loader:
+        seen = [set(np.concatenate([batch.ids for batch in batches]).tolist()) for batches in loader.epochs(4)]
+    assert [len(ids) for ids in seen] == [-(-COUNT // world_size)] * 4
 
 
 shuffles = st.builds(

@@ -162,6 +162,15 @@ class Dataset:
         return self._index.schema
 
     @property
+    def lost(self) -> tuple[Skipped, ...]:
+        """The files of an untouched folder that should be samples and are none, by name.
+
+        A packed dataset has lost nothing: whoever packed it was asked.
+        """
+        unexpected = (item for item in self.skipped if not item.is_expected)
+        return tuple(sorted(unexpected, key=lambda item: item.name)) if self.file_bytes is None else ()
+
+    @property
     def packed(self) -> PackedIndex | None:
         """The packed index below this dataset; None over untouched files."""
         return self._index if isinstance(self._index, PackedIndex) else None

@@ -23,7 +23,7 @@ from penstock.dataset import Dataset
 from penstock.decode.batch import Encoded
 from penstock.decode.image import MAX_PIXELS
 from penstock.decoding import FieldDecoder
-from penstock.errors import UsageError
+from penstock.errors import SourceError, UsageError
 from penstock.opening import open_dataset
 from penstock.order import Extent, WindowOrder
 from penstock.order.course import Course, Place, check_states
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from penstock.order import Shuffle
     from penstock.order.position import Position
 
-__all__ = ["Delivery", "Loader", "LoaderStatistics", "Tuning", "verify_resume"]
+__all__ = ["Delivery", "Loader", "LoaderStatistics", "Tuning", "check_whole", "verify_resume"]
 
 
 @final
@@ -83,6 +83,7 @@ class Delivery:
     applies_values: bool = False  # whether that step does the dtype and normalisation
     stays_in_host_memory: bool = True  # the batch that it gives
     runs_rest: bool = False  # whether the caller runs the transforms that are not ours
+    knows_lost: bool = False  # whether the caller has seen to files of the folder that are no samples
 
 
 @final
@@ -115,7 +116,8 @@ class Loader:
 
     By which means: `threads` decode (default: one per core; 0: none but the loader's own), `memory` is the budget in
     bytes for everything in flight, from which all depths follow. `on_error="skip"` makes a batch shorter by the
-    samples that cannot be loaded and counts them in `statistics()`; "raise" stops at the first.
+    samples that cannot be loaded and counts them in `statistics()`; "raise" stops at the first. So it is with files of
+    an untouched folder that should be samples and are none: dangling links, images beside the class folders.
     """
 
     def __init__(
@@ -152,11 +154,14 @@ class Loader:
         self._course = Course(way, _extent(self.dataset), seed=seed, share=share, dataset=self.dataset.digest)
         self._plan = transforms if isinstance(transforms, Plan) else Plan(transforms)
         self._seed = seed
-        self._skips = on_error == "skip"
-        self._channels_first, self._orients = channels_first, exif_orientation
         self._tuning, self._delivery = tuning or Tuning(), delivery or Delivery()
+        self._skips = on_error == "skip"
+        if not self._skips and not self._delivery.knows_lost:
+            check_whole(self.dataset)
+        self._lost = tuple(item.error() for item in self.dataset.lost)
+        self._channels_first, self._orients = channels_first, exif_orientation
         self._is_closed = False
-        self._tally = Tally()
+        self._tally = Tally(self._lost)
         self._running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
         self._selection = Selection.of(self.dataset, fields)
         self._check_transforms()
@@ -335,7 +340,7 @@ class Loader:
     def _started(self, epochs: int) -> Generator[Any, None, None]:
         """Begin an iteration over so many epochs."""
         self._check_open()
-        start, self._tally = self._course.start(epochs), Tally()
+        start, self._tally = self._course.start(epochs), Tally(self._lost)
         return self._read_path(start, epochs, self._tally)
 
     def _check_open(self) -> None:
@@ -410,6 +415,15 @@ def _arrived(read: _Read) -> _Read:
     """Wait until a batch's bytes are there: decoding would wait, too, but this is not its time."""
     read.bytes.errors()
     return read
+
+
+def check_whole(dataset: Dataset) -> None:
+    """See that every file of an untouched folder that should be a sample is one."""
+    if dataset.lost:
+        first = dataset.lost[0]
+        hint = "mend or remove them (`penstock info` lists them), or leave them out, counted, with on_error='skip'"
+        got = f"{len(dataset.lost)}, the first {first.outcome}: {first.why}"
+        raise SourceError("the folder has files that cannot be samples", file=first.name, got=got, hint=hint)
 
 
 def _extent(dataset: Dataset) -> Extent:

@@ -284,6 +284,7 @@ class Windows:
         self.dataset, self.fields, self.window = dataset, tuple(fields), order.window_samples
         self.depth = -(-AHEAD * self.window // share.batch_size)
         slots = slots_needed(order.lanes // share.world_size, self.window, share.batch_size) + AHEAD
+        slots = max(min(slots, order.window_count(share.rank, share.world_size)), 1)  # no more than there are windows
         self._slot_bytes = slot_bytes(dataset, self.fields, window=self.window, block=order.block_samples)
         self.arena_bytes = slots * self._slot_bytes
         self.memory_bytes = self.arena_bytes + (dataset.stored.copies - 1) * (AHEAD + 1) * self._slot_bytes

@@ -30,6 +30,12 @@ def loader(dataset, **options):
     return Loader(dataset, transforms=RandomResizedCrop(16), threads=0, **options)
 
 
+def test_lanes_without_number_take_no_more_memory_than_the_dataset(tmp_path):
+    source = folders.classes(tmp_path / "photos")
+    found = order(source, "--order", "window", "--lanes", 1_000_000)
+    assert found["window_memory_bytes"] < 10**6, "twelve images of a few kilobytes"
+
+
 @pytest.mark.parametrize(
     ("words", "shuffle", "batch_size"),
     [

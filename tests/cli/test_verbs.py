@@ -86,6 +86,21 @@ def test_info_knows_an_untouched_folder(packed):
     assert "1 files that are no samples" in run("info", packed.with_name("photos")).stdout
 
 
+def test_info_names_what_was_left_out_and_first_what_should_have_been_a_sample(packed):
+    source = packed.with_name("photos")
+    folders.write(source, {f"c0/{number:02d}.txt": b"" for number in range(20)})
+    (source / "c2" / "gone.jpg").symlink_to("nowhere")
+    lines = run("info", source).stdout.splitlines()
+    at = lines.index("  left out 22 files that are no samples:")
+    assert lines[at + 1] == "    c2/gone.jpg: unreadable: No such file or directory"
+    assert lines[at + 2] == "    c0/00.txt: not an image: by the suffix of its name"
+    assert lines[-1] == "    and 12 more: see --json"
+    listed = json.loads(run("info", source, "--json").stdout)["left_out_files"]
+    assert len(listed) == 22
+    assert listed[0]["name"] == "c2/gone.jpg"
+    assert "c1/bad.jpg: not an image" in run("info", packed).stdout
+
+
 def test_verify_ends_with_code_1_and_the_damaged_samples(packed):
     assert "sound" in run("verify", packed).stdout
     shard = packed / "shards" / "000000.tar"

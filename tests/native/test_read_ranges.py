@@ -2,6 +2,9 @@
 
 import errno
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -170,3 +173,28 @@ def test_no_descriptor_stays_open(paths):
     for _ in range(20):
         read([*paths, b"/nowhere"], [0, 1, 2, 3], [0, 0, 9999, 0], [10, 10, 10, 10])
     assert count() == before
+
+
+@pytest.mark.parametrize("helpers", [0, 1, 2, 3])
+def test_large_ranges_are_read_by_as_many_threads_as_the_system_gives(large, helpers):
+    """The stacks of threads are made huge, and the memory that may be asked for such that only so many have room."""
+    path, content = large
+    size = 1 << 20
+    code = f"""
+import resource, sys
+import numpy as np
+from penstock import _native
+block, numbers = np.zeros({4 * size}, np.uint8), np.arange(4, dtype=np.int64)
+pages = int(open("/proc/self/statm").read().split()[0])
+most = pages * resource.getpagesize() + {helpers * 2 + 1} * 2**29  # each takes 2**30
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+where = numbers * {size}
+ways = np.full(4, _native.ORDINARY, np.uint8)
+failed = _native.read_ranges([{path!r}], np.zeros(4, np.int32), where, np.full(4, {size}), block, where, ways)
+assert failed == [], failed
+sys.stdout.buffer.write(block.tobytes())
+"""
+    limited = f"ulimit -s {2**20} && exec {shlex.quote(sys.executable)} -c {shlex.quote(code)}"
+    done = subprocess.run(["sh", "-c", limited], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == content[: 4 * size].tobytes()

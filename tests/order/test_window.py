@@ -37,6 +37,14 @@ def test_ids_come_for_any_positions_in_any_order(order, data):
     assert np.array_equal(order.at(positions), whole(order)[positions])
 
 
+@given(ORDERS, st.data())
+def test_a_rank_has_as_many_windows_as_its_positions_draw_from(order, data):
+    world_size = data.draw(st.sampled_from([size for size in range(1, order.lanes + 1) if order.lanes % size == 0]))
+    rank = data.draw(st.integers(0, world_size - 1))
+    numbers, _ = order.windows(np.arange(rank, len(order), world_size))
+    assert order.window_count(rank, world_size) == len(np.unique(numbers))
+
+
 @given(ORDERS)
 def test_windows_and_their_contents_are_the_same_order(order):
     positions = np.arange(len(order))

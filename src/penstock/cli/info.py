@@ -13,10 +13,13 @@ from penstock.cli.quantities import shown_bytes, shown_counts
 
 if TYPE_CHECKING:
     from penstock.dataset import Dataset
+    from penstock.ingest.source import Skipped
     from penstock.packed import PackedIndex
     from penstock.storage.location import Access
 
 __all__ = ["info"]
+
+LISTED = 10  # files named one by one; --json has all
 
 
 @click.command()
@@ -55,10 +58,15 @@ def summary(dataset: Dataset) -> dict[str, Any]:
         "labels": {name: str(dataset.schema.field(name).type) for name in dataset.label_names},
         "classes": None if dataset.classes is None else len(dataset.classes),
         "left_out": len(dataset.skipped),
+        "left_out_files": [item.as_dict() for item in sorted(dataset.skipped, key=_unexpected_first)],
     }
     if dataset.packed is not None:
         found |= _sizes(dataset.packed)
     return found
+
+
+def _unexpected_first(item: Skipped) -> tuple[bool, str]:
+    return item.is_expected, item.name
 
 
 def _formats(dataset: Dataset, field: str) -> dict[str, Any]:
@@ -124,8 +132,11 @@ def _text(found: dict[str, Any]) -> str:
                 f"({change / sizes['source']:+.1%}), everything together {total / sizes['source'] - 1:+.1%}"
             )
         lines.append(f"  packed   {shown_counts(found['outcomes'])}")
-    elif found["left_out"]:
-        lines.append(f"  left out {found['left_out']:,} files that are no samples")
+    if found["left_out"]:
+        lines.append(f"  left out {found['left_out']:,} files that are no samples:")
+        lines += ["    {name}: {outcome}: {why}".format(**item) for item in found["left_out_files"][:LISTED]]
+        more = found["left_out"] - LISTED
+        lines += [f"    and {more:,} more: see --json"] if more > 0 else []
     if "cache" in found:
         lines += _cache_lines(found["cache"])
     if "order" in found:

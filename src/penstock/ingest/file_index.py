@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from penstock.storage.cache import Cache
     from penstock.storage.store import Store
 
-__all__ = ["FileIndex", "file_table", "kept_index"]
+__all__ = ["FileIndex", "file_table", "kept_index", "said_of_all"]
 
 _MEMBER = b"penstock.in_place"
 
@@ -42,7 +42,7 @@ class FileIndex:
     def __init__(self, store: Store, table: pa.Table, stored_at: str | None) -> None:
         self.path, self.stored = store.place, StoredFiles(store, self.names)
         self._cache: Cache | None = None
-        self._table = table
+        self.table = table
         self._stored_at = stored_at  # where another process can read it
         self.parts: tuple[int, ...] = (len(self),)
         self.file_count, self.file_bytes = len(self), None
@@ -53,16 +53,16 @@ class FileIndex:
         self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return int(self.table.num_rows)
 
     @property
     def schema(self) -> pa.Schema:
         """Columns and their types."""
-        return self._table.schema
+        return self.table.schema
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Give some of the columns."""
-        return self._table.select(list(names))
+        return self.table.select(list(names))
 
     def files(self) -> NDArray[np.int32]:
         """Say for each row which file it lies in."""
@@ -70,20 +70,20 @@ class FileIndex:
 
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the place."""
-        return [unescape(name) for name in self._table.column("file").take(pa.array(files)).to_pylist()]
+        return [unescape(name) for name in self.table.column("file").take(pa.array(files)).to_pylist()]
 
     def keep_in(self, cache: Cache) -> None:
         """Read through a cache from now on."""
         self._cache = cache
         if isinstance(self.stored.store, ObjectStore):
             self.stored.store.reads_whole = False  # what comes from the cache and what does not are parts of objects
-        sizes = numpy_of(self._table.column("image.length")).astype(np.int64, copy=False)
+        sizes = numpy_of(self.table.column("image.length")).astype(np.int64, copy=False)
         self.stored.keep_in(cache, self.digest, sizes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._stored_at is not None and os.path.exists(self._stored_at):
             return _reopened, (self.stored.store, self._stored_at, self.digest, self._cache)
-        return _again, (self.stored.store, self._table, self._cache)
+        return _again, (self.stored.store, self.table, self._cache)
 
 
 def file_table(
@@ -96,14 +96,19 @@ def file_table(
     skipped: Sequence[Skipped] = (),
 ) -> pa.Table:
     """Make the table of an index: one row per file, its further columns, and what is said of all rows together."""
-    rest = {"digest": digest, "classes": classes, "skipped": [item.as_dict() for item in skipped]}
     whole = {
         "key": pa.array(keys, pa.string()),
         "file": pa.array([shown(name) for name in files], pa.string()),
         "image.offset": pa.array(np.zeros(len(files), np.int64)),
         **columns,
     }
-    return pa.table(whole).replace_schema_metadata({_MEMBER: json.dumps(rest)})
+    return pa.table(whole).replace_schema_metadata(said_of_all(digest=digest, classes=classes, skipped=skipped))
+
+
+def said_of_all(*, digest: str, classes: tuple[str, ...] | None, skipped: Sequence[Skipped]) -> dict[bytes, str]:
+    """Give what an index says beside its columns."""
+    rest = {"digest": digest, "classes": classes, "skipped": [item.as_dict() for item in skipped]}
+    return {_MEMBER: json.dumps(rest)}
 
 
 def kept_index(store: Store, stored_at: str, digest: str | None = None) -> FileIndex | None:

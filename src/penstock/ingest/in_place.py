@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from penstock.decode.image import probe_image, sniff
 from penstock.errors import ImageError
-from penstock.ingest.file_index import FileIndex, file_table, kept_index
+from penstock.ingest.file_index import FileIndex, file_table, kept_index, said_of_all
 from penstock.ingest.source import Source, shown
 from penstock.shard.index import encode_index
 from penstock.storage.local import LocalStore, read_file, read_start
@@ -43,14 +43,21 @@ def index_folder(source: Source, labels: str | None = None) -> FileIndex:
     store, digest = LocalStore(root), source.digest()
     stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels)}.parquet")
     kept = kept_index(store, stored_at, digest)
-    if kept is not None:
+    if kept is not None and kept.skipped == source.skipped:
         return kept
+    if kept is not None:  # the same samples, beside which other files are none by now: no header is read again
+        said = said_of_all(digest=digest, classes=source.classes, skipped=source.skipped)
+        return _kept(store, kept.table.replace_schema_metadata(said), stored_at)
     table, unread = _table(source, digest)
     if unread:
         what = "the index of %s is not cached, because %d files could not be read; the first: %s"
         logging.getLogger("penstock").warning(what, shown(root), len(unread), unread[0])
         return FileIndex(store, table, None)
-    is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(root)}")
+    return _kept(store, table, stored_at)
+
+
+def _kept(store: LocalStore, table: pa.Table, stored_at: str) -> FileIndex:
+    is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(store.place)}")
     return FileIndex(store, table, stored_at if is_kept else None)
 
 

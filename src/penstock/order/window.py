@@ -76,6 +76,13 @@ class WindowOrder:
         index = (steps + late) // self.window_samples
         return index * self.lanes + lanes, steps - np.maximum(index * self.window_samples - late, 0)
 
+    def window_count(self, rank: int = 0, world_size: int = 1) -> int:
+        """Count the windows that a rank draws from, the number of ranks being one that divides the lanes."""
+        lanes = np.arange(rank, self.lanes, world_size)
+        late = (self.lanes - 1 - lanes) * self.window_samples // self.lanes
+        samples = (self._n - lanes + self.lanes - 1) // self.lanes
+        return int(np.where(samples > 0, -(-(samples + late) // self.window_samples), 0).sum())
+
     def contents(self, number: int, *, start: int = 0, stop: int | None = None) -> tuple[int, NDArray[np.int64]]:
         """Give those of a window's samples that positions of [start, stop) draw: the first one's row, and their ids."""
         lane, first, last = self._bounds(number)

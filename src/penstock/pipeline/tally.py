@@ -30,7 +30,8 @@ class LoaderStatistics:
     """Samples made ready, whether the consumer has taken them yet or not."""
 
     skipped: dict[str, int]
-    """Samples left out because of an error, by its kind. Empty unless errors are skipped."""
+    """Samples left out because of an error, by its kind, and files of an untouched folder that are no samples
+    (SourceError). Empty unless errors are skipped."""
 
     errors: tuple[PenstockError, ...]
     """The first hundred of these errors, with their samples and files."""
@@ -66,10 +67,11 @@ class LoaderStatistics:
 class Tally:
     """Counts of one iteration, added to by the threads of its stages."""
 
-    def __init__(self) -> None:
+    def __init__(self, lost: Sequence[PenstockError] = ()) -> None:
         self._lock = threading.Lock()
         self._samples = 0
-        self._skipped: Counter[str] = Counter()
+        self._lost = lost[:KEPT_ERRORS]  # of files that never became samples
+        self._skipped = Counter(type(error).__name__ for error in lost)
         self._errors: list[tuple[int, PenstockError]] = []  # by sample
         self._warned = 0
         self._read_bytes = self._requested_bytes = self._requests = 0
@@ -115,7 +117,7 @@ class Tally:
             return LoaderStatistics(
                 samples=self._samples,
                 skipped=dict(self._skipped),
-                errors=tuple(error for _, error in errors),
+                errors=(*self._lost, *(error for _, error in errors))[:KEPT_ERRORS],
                 warned=self._warned,
                 read_bytes=self._read_bytes,
                 requested_bytes=self._requested_bytes,

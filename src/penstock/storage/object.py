@@ -189,7 +189,7 @@ class ObjectStore:
             return f"{bare}?{text}" if text else bare
         # obstore signs the path of an object, and knows no queries. So the query is told to it as part of the endpoint,
         # and ends in a parameter that swallows what obstore appends to that. Amazon's own clients send x-id, too.
-        options = {"endpoint": f"{bare}?{text}&x-id=", "virtual_hosted_style_request": True} if text else {}
+        options: dict[str, Any] = {"endpoint": f"{bare}?{text}&x-id=", "virtual_hosted_style_request": True}
         client = _client(self.location, self.access, **options) if text else self._here().client
         try:
             return runtime.call(_signed(client, method, "" if text else whole, timedelta(seconds=seconds)))

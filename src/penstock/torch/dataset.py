@@ -7,14 +7,14 @@ no collation and no copies between them.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import torch
 
 from penstock.dataset import Dataset as StoredDataset
-from penstock.loader import Delivery, Loader, Tuning
+from penstock.loader import Delivery, Loader, Tuning, check_whole
 from penstock.opening import open_dataset
-from penstock.pipeline.options import whole_number
+from penstock.pipeline.options import one_of, whole_number
 from penstock.torch.tensors import Tensors
 from penstock.transforms import Plan
 from penstock.types import Pair
@@ -31,6 +31,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     Works under any start method: nothing is opened and no thread started until a process asks for its first sample.
     `set_epoch` reaches workers that are running already. Batches are fetched whole (`__getitems__`).
+
+    A sample that cannot be loaded is an error, since each number has to give one. `on_error` is about the files of an
+    untouched folder that should be samples and are none: "raise" stops at them, "skip" leaves them out.
     """
 
     def __init__(
@@ -40,10 +43,14 @@ class Dataset(torch.utils.data.Dataset[Any]):
         transforms: Any = (),
         fields: Sequence[str] | None = None,
         seed: int = 0,
+        on_error: Literal["raise", "skip"] = "raise",
         exif_orientation: bool = False,
         tuning: Tuning | None = None,
     ) -> None:
+        one_of(("raise", "skip"), on_error, what="on_error")
         self.dataset = dataset if isinstance(dataset, StoredDataset) else open_dataset(dataset)
+        if on_error == "raise":
+            check_whole(self.dataset)
         self._seed = seed
         self._fields, self._orients, self._tuning = fields, exif_orientation, tuning
         self._plan = Plan(transforms)
@@ -84,7 +91,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 world_size=1,
                 transforms=self._plan,
                 threads=0,
-                delivery=Delivery(applies_values=in_torch, runs_rest=True),
+                delivery=Delivery(applies_values=in_torch, runs_rest=True, knows_lost=True),
                 fields=self._fields,
                 seed=self._seed,
                 exif_orientation=self._orients,
