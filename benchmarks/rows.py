@@ -75,6 +75,7 @@ SCRIPTS = {
     "own-disk": ("disk.py --own", "photos"),
     "disk": ("disk.py", "photos"),
     "cache": ("cache.py", "photos"),
+    "stores": ("stores.py", "photos"),
 }
 CONTROLLERS = {"disk": "blkio", "cache": "memory"}  # the control groups that a script needs
 ROWS = (
@@ -92,6 +93,10 @@ ROWS = (
     Row("emulated hard disk, cold", "disk", "penstock-window", "torchvision", 10.0),
     Row("the same", "disk", "of_limit", "the disk's rate or the decoder's, the lower", 0.9),
     Row("this machine's disk, cold", "own-disk", "of_limit", "the disk's rate or the decoder's, the lower", 0.9),
+    Row("S3 at 100 ms, loose objects", "stores", "loose", "DataLoader, 4 workers, boto3", 20.0),
+    Row("S3 at 100 ms, packed, 25 MB/s", "stores", "packed_25", "the link", 0.9),
+    Row("S3 at 100 ms, packed, 100 MB/s", "stores", "packed_100", "the link", 0.9),
+    Row("cache of half the dataset, hits", "stores", "cache_half_hits", "", 0.5),
     Row("open 1.28 M samples, first batch, s", "starting", "open_and_first_batch_seconds", "", 0.3, at_most=True),
     Row("order of 10^9 samples, first id, s", "starting", "first_id_seconds", "", 0.05, at_most=True),
     Row("the same, bytes", "starting", "first_id_peak_bytes", "", 10e6, at_most=True),
