@@ -313,3 +313,28 @@ def test_a_dataset_pickles_without_its_decoder():
     dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
     image, _ = dataset[3]
     assert torch.equal(pickle.loads(pickle.dumps(dataset))[3][0], image)
+
+
+class Histogram:
+    """No transform: what it returns is none."""
+
+    def __call__(self, image):
+        return image.float().mean().item()
+
+
+class Grayscale(Histogram):
+    """The same, by a name for which one call serves the whole batch."""
+
+
+@pytest.mark.parametrize("transform", [Histogram(), Grayscale()])
+def test_a_transform_that_returns_no_tensor_is_named(transform):
+    with (
+        penstock.torch.Loader(packed(), batch_size=4, transforms=[RandomResizedCrop(16), transform]) as loader,
+        pytest.raises(UsageError, match=f"{type(transform).__name__} returned no tensor: got float, expected a tensor"),
+    ):
+        next(iter(loader))
+
+
+def test_a_dataset_has_no_epoch_before_the_first():
+    with pytest.raises(UsageError, match="epoch: got -1, expected a whole number, at least 0"):
+        penstock.torch.Dataset(packed(), transforms=[RandomResizedCrop(16)]).set_epoch(-1)

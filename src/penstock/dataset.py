@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from penstock.storage.location import Access
     from penstock.storage.store import Failure
 
-__all__ = ["Block", "Dataset", "Sample", "open_dataset"]
+__all__ = ["Block", "Dataset", "Sample", "dataset_of", "open_dataset"]
 
 _RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
@@ -402,7 +402,7 @@ def open_dataset(
     http(s)://. `access` says how to get at it: endpoint, region, profile, limits. `cache` is a folder on a local disk
     in which as much of a packed dataset as there is room for is kept (`Cache` says how much), wherever that lies.
     """
-    folder, kept_in = os.fspath(path), None if cache is None else Cache.of(cache)
+    folder, kept_in = _text(path), None if cache is None else Cache.of(cache)
     if is_url(folder):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=folder, hint="leave `labels` out")
@@ -423,3 +423,16 @@ def open_dataset(
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
     named = None if labels is None else os.fspath(labels)
     return Dataset(index_folder(open_source(folder, labels=named), named))
+
+
+def dataset_of(given: Dataset | str | os.PathLike[str]) -> Dataset:
+    """Take a dataset, or open the one at a path."""
+    return given if isinstance(given, Dataset) else open_dataset(given)
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    """Take a path, other than as bytes."""
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise UsageError("this is no path of a dataset", got=repr(path), expected="a str or a pathlib.Path")
+    return text
