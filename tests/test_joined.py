@@ -121,3 +121,21 @@ def test_a_sample_that_comes_again_in_an_epoch_has_another_crop():
 def test_what_cannot_be_is_refused(make, words):
     with pytest.raises(UsageError, match=words):
         make()
+
+
+def test_datasets_may_be_joined_by_their_paths():
+    joined = penstock.join([packed(), str(packed())])
+    assert joined.digest == penstock.join([penstock.open(packed())] * 2).digest
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("x.pen", r"joining takes a list of datasets: got 'x\.pen'"),
+        ([b"x.pen"], r"this is no path of a dataset: got b'x\.pen'"),
+        ([1], "this is no path of a dataset: got 1"),
+    ],
+)
+def test_what_is_no_list_of_datasets_is_not_joined(given, words):
+    with pytest.raises(UsageError, match=words):
+        penstock.join(given)

@@ -451,3 +451,18 @@ def test_a_loader_prints_what_it_is():
     with Loader(packed(), batch_size=4, transforms=AUGMENT) as loader:
         assert "12 batches of 4" in repr(loader)
         assert loader.kinds == {"image": "image"}
+
+
+def test_there_is_no_epoch_before_the_first():
+    with Loader(packed(), batch_size=10, transforms=AUGMENT) as loader:
+        with pytest.raises(UsageError, match="epoch: got -1, expected a whole number, at least 0"):
+            loader.set_epoch(-1)
+        with pytest.raises(UsageError, match="epoch: got -1, expected a whole number, at least 0"):
+            loader.load([0], epoch=-1)
+        assert loader.epoch == 0
+
+
+@pytest.mark.parametrize("given", [b"photos.pen", 5, None])
+def test_what_is_no_path_is_refused(given):
+    with pytest.raises(UsageError, match=r"this is no path of a dataset: got .*, expected a str or a pathlib\.Path"):
+        Loader(given, batch_size=10, transforms=AUGMENT)

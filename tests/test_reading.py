@@ -17,6 +17,7 @@ from penstock.order.window import WindowOrder
 from penstock.reading import AHEAD, ALIGNMENT, Windows, slot_bytes, slots_needed
 from penstock.transforms import RandomResizedCrop
 from tests.datasets import COUNT, folder, masked, packed
+from tests.images import jpeg
 
 CROP = RandomResizedCrop(16)
 SMALL = WindowShuffle(lanes=4, window_bytes=24_000, block_bytes=6_000)
@@ -130,6 +131,34 @@ def test_ranks_ask_for_no_more_than_their_shares():
     repeated = stored * 2 // COUNT
     assert stored <= sum(asked) <= stored + repeated
     assert max(asked) < 1.6 * stored / 4  # eleven or twelve photographs of several sizes
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory):
+    """A packed dataset of 96 images of about 100 kB, so that what lies between samples weighs as it does in life."""
+    root = tmp_path_factory.mktemp("photographs")
+    for number in range(96):
+        noise = np.random.default_rng(number).integers(0, 256, (240, 280, 3), dtype=np.uint8)
+        path = root / "photos" / f"class{number % 3}" / f"{number:03d}.jpg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(jpeg(noise, quality=95))
+    penstock.pack(root / "photos", root / "photos.pen", keep_bytes=True, shard_bytes=3_000_000)
+    return root / "photos.pen"
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 4])
+def test_a_rank_asks_the_medium_for_its_own_samples_and_a_twentieth_more_at_the_most(photographs, world_size):
+    shuffle = WindowShuffle(lanes=4, window_bytes=4_000_000, block_bytes=500_000)
+    shares = []
+    for rank in range(world_size):
+        options = {"batch_size": 4, "transforms": CROP, "shuffle": shuffle, "rank": rank, "world_size": world_size}
+        with Loader(photographs, **options) as loader:
+            ids = np.concatenate([batch.ids for batch in loader])
+            share = int(loader.dataset.column("image").length[ids].sum())
+            assert share <= loader.statistics().requested_bytes <= 1.05 * share
+            shares.append(share)
+            whole = int(loader.dataset.column("image").length.sum())
+    assert sum(shares) == whole
 
 
 def test_a_loader_that_is_left_early_reads_ahead_no_further_than_its_slots():

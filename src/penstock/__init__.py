@@ -19,8 +19,8 @@ The house, highest floor first. A room uses the floors below it and none of its 
     planning.py   all about a batch that is known before reading
     joined.py     several datasets as one
     selection.py  which fields a batch has
-    opening.py    the dataset at a path or a URL
     reading.py    encoded bytes, batch by batch or window by window
+    opening.py    the dataset at a path or a URL
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
     filling.py    reads of samples, and what became of them

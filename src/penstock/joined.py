@@ -11,6 +11,7 @@ all samples alike.
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow as pa
 from penstock.dataset import Dataset
 from penstock.errors import UsageError
 from penstock.ingest.source import shown
+from penstock.opening import dataset_of
 from penstock.shard.index import numpy_of
 from penstock.storage.files import JoinedFiles
 
@@ -32,9 +34,11 @@ __all__ = ["JoinedIndex", "join"]
 LABEL = "label"  # the column that the list of classes is about
 
 
-def join(datasets: Sequence[Dataset]) -> Dataset:
-    """Join datasets of the same fields and labels: all packed, or all folders as they are."""
-    return Dataset(JoinedIndex(tuple(datasets)))
+def join(datasets: Sequence[Dataset | str | os.PathLike[str]]) -> Dataset:
+    """Join datasets, or those at paths, of the same fields and labels: all packed, or all folders as they are."""
+    if isinstance(datasets, (str, bytes, os.PathLike)):  # a text has letters, which are no datasets
+        raise UsageError("joining takes a list of datasets", got=repr(datasets), hint=f"[{datasets!r}, …]")
+    return Dataset(JoinedIndex(tuple(dataset_of(dataset) for dataset in datasets)))
 
 
 @final

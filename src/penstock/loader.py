@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 import numpy as np
 
-from penstock.dataset import Dataset
 from penstock.decode.batch import Encoded
 from penstock.decode.image import MAX_PIXELS
 from penstock.decoding import FieldDecoder
 from penstock.errors import SourceError, UsageError
-from penstock.opening import open_dataset
+from penstock.opening import dataset_of
 from penstock.order import Extent, WindowOrder
 from penstock.order.course import Course, Place, check_states
 from penstock.order.share import Share
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from penstock.dataset import Dataset
     from penstock.order import Shuffle
     from penstock.order.position import Position
 
@@ -145,7 +145,7 @@ class Loader:
         one_of(("raise", "skip"), on_error, what="on_error")
         seed = whole_number(seed, what="seed")
         memory = None if memory is None else whole_number(memory, what="memory, in bytes", least=1)
-        self.dataset = dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
+        self.dataset = dataset_of(dataset)
         self.batch_size = whole_number(batch_size, what="batch_size", least=1)
         if drop_last and pad_last:
             raise UsageError("the last batch cannot be both dropped and padded", got="drop_last=True, pad_last=True")
@@ -283,12 +283,13 @@ class Loader:
     def load(self, ids: Sequence[int] | NDArray[np.int64], *, epoch: int = 0) -> Any:
         """Load these samples as one batch, now and in this thread; the same pixels as in an iteration of that epoch."""
         self._check_open()
+        epoch = whole_number(epoch, what="epoch", least=0)
         planned = self._planner.samples(Wanted(self._selection.numbers(ids)), epoch, Tally())
         return self._decode(self._read(self._batch_reader(), planned))
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next iteration is."""
-        self._course.set_epoch(whole_number(epoch, what="epoch"))
+        self._course.set_epoch(whole_number(epoch, what="epoch", least=0))
 
     def statistics(self) -> LoaderStatistics:
         """Tell what the latest iteration has done so far."""

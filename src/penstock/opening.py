@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from penstock.ingest.file_index import FileIndex
     from penstock.storage.location import Access
 
-__all__ = ["open_dataset"]
+__all__ = ["dataset_of", "open_dataset"]
 
 
 def open_dataset(
@@ -115,3 +115,16 @@ def _configured(access: Access | None) -> str:
         expected = "a path, or Access(config=…) with index_file_download_url"
         raise UsageError("there is nothing to open", expected=expected)
     return found["index_file_download_url"]
+
+
+def dataset_of(given: Dataset | str | os.PathLike[str]) -> Dataset:
+    """Take a dataset, or open the one at a path."""
+    return given if isinstance(given, Dataset) else open_dataset(given)
+
+
+def _text(path: str | os.PathLike[str]) -> str:
+    """Take a path, other than as bytes."""
+    text = os.fspath(path) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise UsageError("this is no path of a dataset", got=repr(path), expected="a str or a pathlib.Path")
+    return text

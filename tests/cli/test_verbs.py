@@ -1,6 +1,7 @@
 """The command: data on stdout, talk on stderr, codes that scripts can rely on."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -134,6 +135,24 @@ def test_the_command_starts_without_loading_what_a_verb_needs_not():
         "sys.exit(any(name in sys.modules for name in ('torch', 'matplotlib', 'rich.progress')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+
+
+def test_output_that_cannot_be_written_is_one_line_and_a_code(packed):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", "from penstock.cli import main; main()", "info", packed]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.stderr == "error: No space left on device\n"
+    assert done.returncode == 1
+
+
+def test_a_reader_that_has_gone_ends_the_command_quietly(packed):
+    command = [sys.executable, "-c", "from penstock.cli import main; main()", "info", packed]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert done.stderr == ""
+    assert done.returncode == 1
 
 
 def test_an_unknown_verb_is_refused():

@@ -20,6 +20,13 @@ def test_rows_name_images_with_or_without_their_suffix(tmp_path):
     assert source.classes == ("a", "b")
 
 
+def test_rows_may_name_images_as_find_lists_them(tmp_path):
+    source = source_of(tmp_path, "file,label\n./sub/2.jpg,b\n./1,a\n")
+    assert source.labels.column("label").to_pylist() == [0, 1]
+    with pytest.raises(SourceError, match=r"two rows for one image.*lines 2 and 3"):
+        source_of(tmp_path, "file,label\n./1.jpg,a\n1.jpg,b\n")
+
+
 def test_the_file_column_may_have_any_name_if_it_is_the_first(tmp_path):
     source = source_of(tmp_path, "id,label,size\n1,5,0.5\nsub/2,7,1.5\n")
     assert source.labels.to_pylist() == [{"label": 5, "size": 0.5}, {"label": 7, "size": 1.5}]

@@ -94,7 +94,15 @@ def test_what_is_no_state_is_refused(given_state):
 
 @pytest.mark.parametrize(
     "change",
-    [{"epoch": "2"}, {"consumed": 1.5}, {"consumed": -1}, {"order": "full"}, {"order": [1]}, {"delivered": []}],
+    [
+        {"epoch": "2"},
+        {"epoch": -1},
+        {"consumed": 1.5},
+        {"consumed": -1},
+        {"order": "full"},
+        {"order": [1]},
+        {"delivered": []},
+    ],
 )
 def test_a_state_with_a_part_that_cannot_be_is_none(change):
     with pytest.raises(UsageError, match="no state of a loader"):

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from penstock.errors import UsageError
-from penstock.order.shuffle import Extent, FullShuffle, InStorageOrder, WindowShuffle, shuffle_of
+from penstock.order.shuffle import (
+    Extent,
+    FullShuffle,
+    InStorageOrder,
+    Mixture,
+    WeightedSampling,
+    WindowShuffle,
+    shuffle_of,
+)
 
 PHOTOS = Extent(1_000_000, 110_000_000_000)
 WAYS = [FullShuffle(), InStorageOrder(), WindowShuffle(), WindowShuffle(lanes=3)]
@@ -51,6 +59,28 @@ def test_other_names_are_refused(given):
         shuffle_of(given)
 
 
-def test_impossible_settings_are_refused():
-    with pytest.raises(UsageError, match="lanes is at least 1"):
-        WindowShuffle(lanes=0)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: WindowShuffle(lanes=2.5), "WindowShuffle: lanes: got 2.5, expected a whole number, at least 1"),
+        (lambda: WindowShuffle(lanes="a"), "WindowShuffle: lanes: got 'a', expected a whole number"),
+        (lambda: WindowShuffle(window_bytes=1e9), "WindowShuffle: window_bytes: got 1000000000.0, expected a whole"),
+        (lambda: WindowShuffle(lanes=0), "WindowShuffle: lanes: got 0, expected a whole number, at least 1"),
+        (lambda: WeightedSampling([1, 2], samples=1.5), "WeightedSampling: samples: got 1.5, expected a whole number"),
+        (lambda: WeightedSampling([1, 2], samples=0), "WeightedSampling: samples: got 0, expected a whole number"),
+        (lambda: WeightedSampling(["a", "b"]), "WeightedSampling: weights: got could not .* expected a number per"),
+        (lambda: WeightedSampling([[1], [1, 2]]), "WeightedSampling: weights: got .*, expected a number per sample"),
+        (lambda: Mixture((1, 1), samples=2.5), "Mixture: samples: got 2.5, expected a whole number, at least 1"),
+        (lambda: Mixture((1, "a")), r"Mixture: ratios: got \(1, 'a'\), expected numbers"),
+        (lambda: Mixture(3), "Mixture: ratios: got 3, expected numbers"),
+    ],
+)
+def test_settings_that_are_no_numbers_are_refused(make, words):
+    with pytest.raises(UsageError, match=words):
+        make()
+
+
+def test_settings_that_numpy_counted_are_plain_numbers():
+    given = np.int64(4)
+    ways = (WindowShuffle(lanes=given), WeightedSampling(np.ones(10), samples=given), Mixture((1, 1), samples=given))
+    assert [json.loads(json.dumps(way.settings(Extent(10, 10, (5, 5))))) for way in ways]

@@ -72,3 +72,8 @@ def test_a_dataset_pickles_without_its_decoder():
     dataset = penstock.torch.Dataset(packed(), transforms=AUGMENT, seed=4)
     image, _ = dataset[3]
     assert torch.equal(pickle.loads(pickle.dumps(dataset))[3][0], image)
+
+
+def test_a_dataset_has_no_epoch_before_the_first():
+    with pytest.raises(UsageError, match="epoch: got -1, expected a whole number, at least 0"):
+        penstock.torch.Dataset(packed(), transforms=[RandomResizedCrop(16)]).set_epoch(-1)

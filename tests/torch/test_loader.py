@@ -221,3 +221,23 @@ def test_epochs_and_statistics_are_the_loaders():
         assert loader.statistics().samples == COUNT
         assert [stage.name for stage in loader.statistics().stages] == ["read", "decode", "deliver"]
         assert (loader.batch_size, len(loader.dataset)) == (47, COUNT)
+
+
+class Histogram:
+    """No transform: what it returns is none."""
+
+    def __call__(self, image):
+        return image.float().mean().item()
+
+
+class Grayscale(Histogram):
+    """The same, by a name for which one call serves the whole batch."""
+
+
+@pytest.mark.parametrize("transform", [Histogram(), Grayscale()])
+def test_a_transform_that_returns_no_tensor_is_named(transform):
+    with (
+        penstock.torch.Loader(packed(), batch_size=4, transforms=[RandomResizedCrop(16), transform]) as loader,
+        pytest.raises(UsageError, match=f"{type(transform).__name__} returned no tensor: got float, expected a tensor"),
+    ):
+        next(iter(loader))

@@ -9,6 +9,7 @@ something is in the way); 130 interrupted.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Any
 
@@ -46,6 +47,21 @@ class _Verbs(click.Group):
         except PenstockError as error:
             click.echo(f"error: {error}", err=True)
             sys.exit(2 if isinstance(error, UsageError) else 1)
+        except BrokenPipeError:
+            raise  # who read the output has gone: click ends without a word
+        except OSError as error:  # most likely the output itself, as on a full disk
+            where = f" (file {error.filename})" if error.filename else ""
+            click.echo(f"error: {error.strerror or error}{where}", err=True)
+            _drop_output()
+            sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Have what could not be written written nowhere, or it would fail once more at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})

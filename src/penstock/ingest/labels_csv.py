@@ -1,9 +1,9 @@
 """Labels from a CSV file beside a folder of images, however deep.
 
 The file has a header. One column says which image a row is about: the one named file, filename, image, path or name,
-else the first. It holds paths relative to the folder, with or without the suffix. All other columns are labels, with
-the types that their values show. A text column named `label` becomes classes, sorted and numbered; a column of
-numbers stays as it is.
+else the first. It holds paths relative to the folder, with or without the suffix, with or without `./` before them. All
+other columns are labels, with the types that their values show. A text column named `label` becomes classes, sorted and
+numbered; a column of numbers stays as it is.
 
 Rows and images must match one to one: an image without a row is unlabelled; a row without an image, or a second row
 for one, is an error of the CSV file and not of an image, so it always stops.
@@ -40,7 +40,7 @@ def from_labels_csv(listing: Listing, path: str) -> Source:
     table, which = _read(path)
     if not len(table):
         raise SourceError("the labels name no image", file=shown(path), got="a header alone", expected="rows below it")
-    named = table.column(which).to_pylist()
+    named = [name.removeprefix("./") for name in table.column(which).to_pylist()]
     rows = _match(named, listing, path)
     found = [file for file, row in zip(listing.files, rows, strict=True) if row is not None]
     lacking = [file for file, row in zip(listing.files, rows, strict=True) if row is None]

@@ -95,8 +95,8 @@ class State:
             order, ended, digest = {**given["order"]}, bool(given["ended"]), str(rest["digest"])
         except (KeyError, TypeError) as error:
             raise UsageError("this is no state of a loader", got=f"{type(error).__name__}: {error}") from None
-        if not (0 <= rank < world_size and 0 <= since <= position.consumed):
-            got = f"rank {rank} of {world_size}, samples {since} to {position.consumed}"
+        if not (0 <= rank < world_size and 0 <= since <= position.consumed and position.epoch >= 0):
+            got = f"rank {rank} of {world_size}, samples {since} to {position.consumed} of epoch {position.epoch}"
             raise UsageError("this is no state of a loader", got=got)
         return cls(order, position, ended, rank, world_size, since, digest)
 

@@ -17,6 +17,7 @@ import hashlib
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
+from operator import index
 from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 
 import numpy as np
@@ -121,8 +122,7 @@ class WindowShuffle:
 
     def __post_init__(self) -> None:
         for name in ("lanes", "window_bytes", "block_bytes"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"WindowShuffle: {name} is at least 1", got=getattr(self, name))
+            object.__setattr__(self, name, _count(getattr(self, name), what=f"WindowShuffle: {name}"))
 
     def order(self, extent: Extent, seed: int, epoch: int) -> WindowOrder:
         """Make the order of an epoch."""
@@ -152,15 +152,17 @@ class WeightedSampling:
     """
 
     def __init__(self, weights: Sequence[float] | NDArray[Any], *, samples: int | None = None) -> None:
-        given = np.asarray(weights, np.float64)
+        expected = "a number per sample, none negative, not all zero"
+        try:
+            given = np.asarray(weights, np.float64)
+        except (TypeError, ValueError) as error:
+            raise UsageError("WeightedSampling: weights", got=error, expected=expected) from None
         if given.ndim != 1 or not given.size or not np.isfinite(given).all() or given.min() < 0 or not given.any():
-            got, expected = f"{given.dtype} of shape {given.shape}", "a number per sample, none negative, not all zero"
+            got = f"{given.dtype} of shape {given.shape}"
             raise UsageError("WeightedSampling: weights", got=got, expected=expected)
         self._sums = np.cumsum(given)
         self._digest = hashlib.sha256(given.astype("<f8").tobytes()).hexdigest()[:16]
-        self.samples = len(given) if samples is None else samples
-        if self.samples < 1:
-            raise UsageError("WeightedSampling: samples is at least 1", got=self.samples)
+        self.samples = len(given) if samples is None else _count(samples, what="WeightedSampling: samples")
 
     def order(self, extent: Extent, seed: int, epoch: int) -> WeightedOrder:
         """Make the order of an epoch."""
@@ -188,11 +190,15 @@ class Mixture:
     samples: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ratios", tuple(float(ratio) for ratio in self.ratios))
+        expected = "numbers, none negative, not all zero"
+        try:
+            object.__setattr__(self, "ratios", tuple(float(ratio) for ratio in self.ratios))
+        except (TypeError, ValueError):
+            raise UsageError("Mixture: ratios", got=repr(self.ratios), expected=expected) from None
         if not self.ratios or not all(0 <= ratio < inf for ratio in self.ratios) or not any(self.ratios):
-            raise UsageError("Mixture: ratios", got=self.ratios, expected="numbers, none negative, not all zero")
-        if self.samples is not None and self.samples < 1:
-            raise UsageError("Mixture: samples is at least 1", got=self.samples)
+            raise UsageError("Mixture: ratios", got=self.ratios, expected=expected)
+        if self.samples is not None:
+            object.__setattr__(self, "samples", _count(self.samples, what="Mixture: samples"))
 
     def order(self, extent: Extent, seed: int, epoch: int) -> MixtureOrder:
         """Make the order of an epoch."""
@@ -210,6 +216,18 @@ class Mixture:
         """Say what the order depends on."""
         draws = self.samples or extent.samples
         return {"shuffle": "mixture", "parts": list(extent.parts), "ratios": list(self.ratios), "draws": draws}
+
+
+def _count(given: Any, *, what: str) -> int:
+    """Take a whole number of at least one, NumPy's among them."""
+    expected = "a whole number, at least 1"
+    try:
+        number = index(given)
+    except TypeError:
+        raise UsageError(what, got=repr(given), expected=expected) from None
+    if number < 1:
+        raise UsageError(what, got=number, expected=expected)
+    return number
 
 
 NAMED: dict[str | bool, Shuffle] = {"full": FullShuffle(), "window": WindowShuffle(), False: InStorageOrder()}

@@ -51,27 +51,28 @@ class Kept:
         return np.where(ends <= self.size_bytes, self.way, DIRECT).astype(np.uint8)
 
 
-def room_bytes() -> int:
+def room_bytes(processes: str = "/proc", groups: str = "/sys/fs/cgroup") -> int:
     """Count the memory that files may fill: what is free in the system and in the control groups of this process.
 
-    What the page cache holds counts as free. 0 where the system does not say.
+    What the page cache holds counts as free. 0 where the system does not say. It says so in files below two folders.
     """
-    rooms = [_room_of_system()]
-    with suppress(OSError), open("/proc/self/cgroup") as file:
+    rooms = [_room_of_system(processes)]
+    with suppress(OSError), open(os.path.join(processes, "self", "cgroup")) as file:
         for line in file:
             _, controllers, group = line.rstrip("\n").split(":", 2)
             if controllers in {"", "memory"}:
-                rooms += _rooms_of_groups(group, *(V1 if controllers else V2))
+                below, limit, used = V1 if controllers else V2
+                rooms += _rooms_of_groups(group, os.path.join(groups, below), limit, used)
     return max(min(rooms), 0)
 
 
-# Where control groups of either version are, and what their files and numbers are called.
-V1 = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "total_rss")
-V2 = ("/sys/fs/cgroup", "memory.max", "anon")
+# Below which folder control groups of either version are, and what their files and numbers are called.
+V1 = ("memory", "memory.limit_in_bytes", "total_rss")
+V2 = ("", "memory.max", "anon")
 
 
-def _room_of_system() -> int:
-    with suppress(OSError), open("/proc/meminfo") as file:
+def _room_of_system(processes: str) -> int:
+    with suppress(OSError), open(os.path.join(processes, "meminfo")) as file:
         for line in file:
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 import torch
 
-from penstock.dataset import Dataset as StoredDataset
 from penstock.loader import Delivery, Loader, Tuning, check_whole
-from penstock.opening import open_dataset
+from penstock.opening import dataset_of
 from penstock.pipeline.options import one_of, whole_number
 from penstock.torch.tensors import Tensors
 from penstock.transforms import Plan
@@ -21,6 +20,8 @@ from penstock.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from penstock.dataset import Dataset as StoredDataset
 
 __all__ = ["Dataset"]
 
@@ -48,7 +49,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         tuning: Tuning | None = None,
     ) -> None:
         one_of(("raise", "skip"), on_error, what="on_error")
-        self.dataset = dataset if isinstance(dataset, StoredDataset) else open_dataset(dataset)
+        self.dataset = dataset_of(dataset)
         if on_error == "raise":
             check_whole(self.dataset)
         self._seed = seed
@@ -78,7 +79,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the augmentation is drawn for."""
-        self._epoch[0] = epoch
+        self._epoch[0] = whole_number(epoch, what="epoch", least=0)
 
     def _for_this_process(self) -> tuple[Loader, Tensors]:
         """Make the decoder at the first call in a process; one that was inherited by a fork is left alone."""

@@ -117,9 +117,10 @@ class Tensors:
         if isinstance(transform, Normalize):
             return each(value, partial(_normalized, transform=transform))
         if transform.runs_on_batch or not len(value):
-            return _stacked(each(value, transform.transform))
+            return _stacked(each(value, partial(_image_of, transform)))
         with torch.random.fork_rng(devices=[]):
-            return _stacked([_seeded(transform.transform, key, one) for key, one in zip(keys, value, strict=True)])
+            call = partial(_image_of, transform)
+            return _stacked([_seeded(call, key, one) for key, one in zip(keys, value, strict=True)])
 
     @staticmethod
     def _mixed(transform: Foreign, batch: Any, key: int) -> Pair:
@@ -128,7 +129,10 @@ class Tensors:
         if isinstance(batch.images, list):
             raise UsageError(f"{transform.name} mixes images of one size", hint="put a crop of fixed size before it")
         with torch.random.fork_rng(devices=[]):
-            images, labels = _seeded(transform.transform, key, batch.images, batch.labels)
+            mixed = _seeded(transform.transform, key, batch.images, batch.labels)
+        if not isinstance(mixed, (tuple, list)) or len(mixed) != 2:
+            raise UsageError(f"{transform.name} mixes images and labels", got=type(mixed), expected="both in return")
+        images, labels = mixed
         return Pair(images, labels, batch.ids, batch.padding)
 
 
@@ -154,6 +158,15 @@ def _seeded(function: Callable[..., Any], key: int, *inputs: Any) -> Any:
     """Call a transform with torch's random numbers keyed by name. Only the CPU's generator: others are not touched."""
     torch.default_generator.manual_seed(key % 2**63)
     return function(*inputs)
+
+
+def _image_of(transform: Foreign, image: torch.Tensor) -> torch.Tensor:
+    """Call a transform that is not ours, and see that what comes back is a tensor."""
+    found = transform.transform(image)
+    if not isinstance(found, torch.Tensor):
+        what, hint = f"{transform.name} returned no tensor", "leave it out, or have it return a tensor of pixels"
+        raise UsageError(what, got=type(found).__name__, expected="a tensor", hint=hint)
+    return found
 
 
 def _per_channel(numbers: Sequence[float], dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:

@@ -68,8 +68,9 @@ class Normalize:
     inplace: bool = False  # torchvision's argument; batches are always changed in place
 
     def __post_init__(self) -> None:
-        if len(self.mean) != len(self.std) or len(self.mean) not in {1, 3}:
-            raise UsageError("Normalize: mean and std", got=(self.mean, self.std), expected="one or three values each")
+        mean, std = (np.asarray(numbers) for numbers in (self.mean, self.std))
+        if mean.shape not in {(1,), (3,)} or std.shape != mean.shape or {mean.dtype.kind, std.dtype.kind} - set("iuf"):
+            raise UsageError("Normalize: mean and std", got=(self.mean, self.std), expected="one or three numbers each")
         if any(std == 0 for std in self.std):
             raise UsageError("Normalize: std", got=self.std, expected="no zero")
 
