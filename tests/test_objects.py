@@ -72,11 +72,11 @@ def assert_same(found, expected):
 
 @pytest.mark.parametrize("shuffle", ["full", "window", False])
 def test_objects_give_exactly_the_pixels_and_labels_of_the_folder(photos, shuffle):
-    opened = photos._index.store.statistics().requests
+    opened = photos.stored.store.statistics().requests
     assert opened == 0  # sizes come from the list, and headers with the images
     assert photos.classes == penstock.open(folder()).classes
     assert_same(epoch_of(photos, shuffle=shuffle), epoch_of(folder(), shuffle=shuffle))
-    assert photos._index.store.statistics().requests - photos._index.store.statistics().hedges == COUNT
+    assert photos.stored.store.statistics().requests - photos.stored.store.statistics().hedges == COUNT
 
 
 @pytest.mark.parametrize(

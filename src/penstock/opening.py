@@ -53,7 +53,7 @@ def open_dataset(
     `Cache` says how much.
     """
     folder, kept_in = (
-        _configured(access) if path is None else os.fspath(path),
+        _configured(access) if path is None else _text(path),
         None if cache is None else Cache.of(cache),
     )
     if not is_object_list(folder) and not (root is None and classes is None):
@@ -119,7 +119,7 @@ def _configured(access: Access | None) -> str:
 
 def dataset_of(given: Dataset | str | os.PathLike[str]) -> Dataset:
     """Take a dataset, or open the one at a path."""
-    return given if isinstance(given, Dataset) else open_dataset(given)
+    return given if isinstance(given, Dataset) else open_dataset(_text(given))
 
 
 def _text(path: str | os.PathLike[str]) -> str:
