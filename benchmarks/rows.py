@@ -211,6 +211,41 @@ def memory() -> str:
     return "\n".join(lines)
 
 
+def stores() -> str:
+    """Lay out what loading from an object store came to as Markdown tables."""
+    path = RESULTS / "stores.json"
+    if not path.exists():
+        return "not measured"
+    result = json.loads(path.read_text())
+    sweep, readers = result["sweep_images_per_second"], result["readers_images_per_second"]
+    lines = ["Requests in flight, first byte after 100 ms:", "", "| in flight | " + " | ".join(sweep) + " |"]
+    lines += [
+        "|---" * (len(sweep) + 1) + "|",
+        "| images/s | " + " | ".join(f"{rate:,.0f}" for rate in sweep.values()) + " |",
+    ]
+    lines += ["", "64 requests in flight, by the time to the first byte; *Little* is 64 by that time:", ""]
+    lines += ["| added, ms | measured, ms | images/s | Little |", "|---|---|---|---|"]
+    for row in result["latency_table"]:
+        little = "" if row["little"] is None else f"{row['little']:,.0f}"
+        first, rate = 1e3 * row["first_byte_seconds"], row["images_per_second"]
+        lines.append(f"| {row['milliseconds']} | {first:.0f} | {rate:,.0f} | {little} |")
+    lines += [
+        "",
+        "One epoch of the same photographs, 100 ms, 100 MB/s, two workers or threads:",
+        "",
+        "| reader | images/s |",
+        "|---|---|",
+    ]
+    by_rate = sorted(readers.items(), key=lambda item: -(item[1] or 0))
+    lines += [f"| {name} | {'did not finish' if rate is None else f'{rate:,.0f}'} |" for name, rate in by_rate]
+    lines += ["", "Packed, 50 ms, 100 MB/s, with a cache; *found* is the share of bytes from the second epoch on:", ""]
+    lines += ["| cache of | epoch 1 | 2 | 3, images/s | found |", "|---|---|---|---|---|"]
+    for name in ("all", "half"):
+        rates = " | ".join(f"{rate:,.0f}" for rate in result[f"cache_{name}_images_per_second"])
+        lines.append(f"| {name} the data | {rates} | {result[f'cache_{name}_hits']:.1%} |")
+    return "\n".join(lines)
+
+
 def put(text: str, into: Path, name: str) -> None:
     """Put a table into a page between its two marks."""
     before, start, rest = into.read_text().partition(f"<!-- {name}: rows.py writes them -->\n")
@@ -222,6 +257,7 @@ def show() -> None:
     """Print the rows, and put all tables into this folder's README, but the rates into the project's."""
     put(table(), HERE / "README.md", "rows")
     put(memory(), HERE / "README.md", "memory")
+    put(stores(), HERE / "README.md", "stores")
     put(rates(), HERE.parent / "README.md", "rates")
     print(table())
 

@@ -109,7 +109,7 @@ def of_streaming(request: dict[str, Any]) -> Iterator[Iterable[Any]]:
             return pixels(sample["image"]), sample["id"]
 
     with tempfile.TemporaryDirectory() as local:
-        dataset = Photos(remote=request["url"], local=local, shuffle=True, batch_size=BATCH, predownload=8 * BATCH)
+        dataset = Photos(remote=request["url"], local=local, shuffle=True, batch_size=BATCH)
         for _ in range(request["epochs"]):
             yield ((images, ids.tolist()) for images, ids in DataLoader(dataset, batch_size=BATCH, num_workers=2))
 

@@ -193,9 +193,7 @@ class Loader:
         planned = self._planner.batches(legs, share, places, tally)  # Planned: ids, labels, where crops lie
         stages = [
             Stage("read", partial(self._read, reader), depth=reader.depth),  # _Read: their encoded bytes
-            *(
-                [] if self.dataset.stored.is_local else [Stage("arrive", _arrived, depth=1)]
-            ),  # the same, when they are there
+            *self._arriving,  # the same, when they are there
             Stage("decode", self._decode, threads=self._calls, depth=self._memory.depth),  # Pair or Batch: pixels
         ]
         if self._delivery.finish is not None:
