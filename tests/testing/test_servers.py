@@ -128,7 +128,11 @@ def test_a_server_ends_when_whoever_started_it_is_killed(tmp_path):
         "with nginx(sys.argv[1]) as server:\n    print(server.pid, flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, tmp_path],
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # what a killed process leaves behind
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as starter:
         pids = processes_below(int(starter.stdout.readline()))
         assert len(pids) >= 2

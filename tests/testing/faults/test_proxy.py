@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import socket
 import subprocess
 import sys
@@ -277,13 +278,17 @@ def test_what_goes_wrong_in_a_process_is_told_when_it_ends():
         send()
 
 
-def test_a_proxy_in_a_process_ends_when_whoever_started_it_is_killed():
+def test_a_proxy_in_a_process_ends_when_whoever_started_it_is_killed(tmp_path):
     code = (
         "import sys\nfrom penstock.testing.faults import Profile, fault_proxy\n"
         "with fault_proxy('127.0.0.1', 9, Profile()) as proxy:\n    print(proxy.pid, flush=True), input()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", code],
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # what a killed process leaves behind
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as starter:
         watch = Watch([int(starter.stdout.readline())])
         starter.kill()

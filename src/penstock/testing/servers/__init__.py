@@ -10,7 +10,7 @@ that store, and a mock only repeats what its author believed. The programs come 
 Three promises. A server listens on 127.0.0.1 alone, on ports that were free, with all its files in a temporary folder:
 any number run at once, and nothing of the machine's user is read or written. A server is yielded once it answers, which
 is waited for with a deadline. After the block its processes are gone, which is checked; they are gone also when the
-process that started them was killed (`bound` says how).
+process that started them was killed (`bound` says how), though then the folder stays.
 
 What a server costs is on the machine's clock, not on ours: `cpu_seconds(server.pid)` of `penstock.bench.cost`, before
 and after, belongs beside every rate measured against it.
