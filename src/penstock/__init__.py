@@ -46,11 +46,13 @@ from penstock.loader import Loader, verify_resume
 from penstock.opening import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
 from penstock.pack import pack
+from penstock.storage.cache import Cache
 from penstock.storage.location import Access, Requests
 from penstock.verify import verify
 
 __all__ = [
     "Access",
+    "Cache",
     "Dataset",
     "FullShuffle",
     "InStorageOrder",

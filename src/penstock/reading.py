@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchReader", "Bytes", "Reader", "Wanted", "WindowReader", "Windows", "slot_bytes", "slots_needed"]
 
-AHEAD = 2  # windows that are read ahead: while one is read, another lies ready
+AHEAD = 2  # windows that are read ahead at the least: while one is read, another lies ready
 ALIGNMENT = 4096  # of reads past the page cache
 
 
@@ -282,12 +282,14 @@ class Windows:
 
     def __init__(self, dataset: Dataset, fields: Sequence[str], order: WindowOrder, share: Share) -> None:
         self.dataset, self.fields, self.window = dataset, tuple(fields), order.window_samples
-        self.depth = -(-AHEAD * self.window // share.batch_size)
-        slots = slots_needed(order.lanes // share.world_size, self.window, share.batch_size) + AHEAD
-        slots = max(min(slots, order.window_count(share.rank, share.world_size)), 1)  # no more than there are windows
         self._slot_bytes = slot_bytes(dataset, self.fields, window=self.window, block=order.block_samples)
+        # A store that is far away wants all its requests in flight at any time, and another window to take them from.
+        ahead = max(AHEAD, -(-dataset.stored.under_way_bytes // self._slot_bytes) + 1)
+        slots = slots_needed(order.lanes // share.world_size, self.window, share.batch_size) + ahead
+        slots = max(min(slots, order.window_count(share.rank, share.world_size)), 1)  # no more than there are windows
+        self.depth = -(-min(ahead, slots) * self.window // share.batch_size)
         self.arena_bytes = slots * self._slot_bytes
-        self.memory_bytes = self.arena_bytes + (dataset.stored.copies - 1) * (AHEAD + 1) * self._slot_bytes
+        self.memory_bytes = self.arena_bytes + (dataset.stored.copies - 1) * min(ahead + 1, slots) * self._slot_bytes
         self._arenas = Reservoir(self.arena_bytes, spare=1, allocate=arena_memory)
         self._way = GENEROUS if local_ranks() == share.world_size else EXACT  # others may read the rest elsewhere
         self._kept: Kept | None = None

@@ -22,7 +22,7 @@ from penstock.storage.cached_files import CachedFiles
 from penstock.storage.local import LocalStore
 from penstock.storage.ranges import plan_reads
 from penstock.transforms import RandomResizedCrop
-from tests.datasets import packed
+from tests.datasets import folder, packed
 
 SIZES = np.array([3 * BLOCK_BYTES + 17, 5, 0, BLOCK_BYTES, 2 * BLOCK_BYTES - 1], np.int64)
 TOTAL = int(SIZES.sum())
@@ -219,11 +219,12 @@ def test_a_killed_process_leaves_nothing_that_is_wrong(tmp_path):
 
 @pytest.mark.parametrize("shuffle", ["full", WindowShuffle(lanes=4, window_bytes=24_000, block_bytes=6_000), False])
 @pytest.mark.parametrize("size_bytes", [None, 60_000])
-def test_a_loader_gives_the_same_batches_through_a_cache(tmp_path, shuffle, size_bytes):
+@pytest.mark.parametrize("made", [packed, folder])
+def test_a_loader_gives_the_same_batches_through_a_cache(tmp_path, made, shuffle, size_bytes):
     def epoch(dataset):
         with Loader(dataset, batch_size=8, transforms=RandomResizedCrop(16), shuffle=shuffle) as loader:
             return [np.array(batch.images) for _ in range(2) for batch in loader]
 
-    cached = penstock.open(packed(), cache=Cache(str(tmp_path), size_bytes))
-    found = epoch(pickle.loads(pickle.dumps(cached)))
-    assert all((one == other).all() for one, other in zip(found, epoch(packed()), strict=True))
+    cached = pickle.loads(pickle.dumps(penstock.open(made(), cache=Cache(str(tmp_path), size_bytes))))
+    assert all((one == other).all() for one, other in zip(epoch(cached), epoch(made()), strict=True))
+    assert cached.stored.cached.shelf.statistics().hit_bytes > 0
