@@ -34,23 +34,23 @@ from penstock.errors import (
 from penstock.filling import Filling, Reading
 from penstock.ingest.source import Skipped, shown
 from penstock.packed import PackedIndex
+from penstock.pieces import byte_range, frame_number, ranges
 from penstock.pipeline.options import whole_number
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, numpy_of, to_column
 from penstock.storage.ranges import plan_reads
-from penstock.types import UNREAD, Column, StoredField
+from penstock.types import UNREAD, Column, Frames, StoredField
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from penstock.pieces import Chosen
     from penstock.storage.files import Files
     from penstock.storage.store import Failure
 
 __all__ = ["Block", "Dataset", "Sample"]
-
-_RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
 
 class Index(Protocol):
@@ -291,20 +291,25 @@ class Dataset:
             raise errors[min(errors)]
         return Block(block, reading.starts[0], reading.lengths[0])
 
-    def plan_reading(self, ids: NDArray[np.int64], fields: Sequence[str], *, alignment: int = 1) -> Reading:
-        """Plan to read some fields of some samples into one block, see `plan_reads`."""
-        columns = [self.column(field) for field in fields]
-        file, offset, length = (np.concatenate([getattr(one, name)[ids] for one in columns]) for name in _RANGE)
-        reads = plan_reads(file, offset, length, alignment=alignment)
-        starts, lengths = (array.reshape(len(fields), len(ids)) for array in (reads.start, length))
-        return Reading(ids, tuple(fields), reads, starts, lengths)
+    def plan_reading(
+        self, ids: NDArray[np.int64], fields: Sequence[str], chosen: Chosen | None = None, *, alignment: int = 1
+    ) -> Reading:
+        """Plan to read some fields of some samples, of their clips the chosen frames, into one block.
+
+        See `plan_reads`, and pieces.py.
+        """
+        chosen = {} if chosen is None else chosen
+        pieces = [ranges(self.column(field), ids, chosen.get(field)) for field in fields]
+        file, offset, length = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        reads = plan_reads(file.reshape(-1), offset.reshape(-1), length.reshape(-1), alignment=alignment)
+        return Reading(ids, tuple(fields), chosen, reads, reads.start.reshape(length.shape), length)
 
     def begin(self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Filling:
         """Begin to carry a plan out, each read in its way, see `fill_block`."""
         return Filling(self, reading, block, ways=ways)
 
-    def read_error(self, number: int, field: str, failure: Failure) -> PenstockError:
-        """Say what is wrong with a sample that did not arrive."""
+    def read_error(self, number: int, field: str, failure: Failure, frame: int | None = None) -> PenstockError:
+        """Say what is wrong with a sample that did not arrive, or with a frame, known by its position."""
         column, error = self.column(field), failure.error
         file = int(column.file[number])
         if error is None and isinstance(self._index, PackedIndex):
@@ -314,8 +319,8 @@ class Dataset:
         else:
             error = copy(error)  # one read may bring many samples
         error.file = error.file or shown(os.path.join(self.path, self._index.names(np.array([file], np.int32))[0]))
-        error.sample = self.key(number)
-        error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
+        error.sample, error.frame = self.key(number), frame_number(column, number, frame)
+        error.byte_range = byte_range(column, number, frame)
         return error
 
     def key(self, number: int) -> str:
@@ -383,6 +388,7 @@ class Dataset:
 
 
 def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
+    """Give a column of some rows."""
     return Column(
         file=column.file[rows],
         offset=column.offset[rows],
@@ -392,4 +398,13 @@ def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
         width=column.width[rows],
         height=column.height[rows],
         formats=column.formats,
+        frames=None if column.frames is None else _frames_of(column.frames, rows),
     )
+
+
+def _frames_of(frames: Frames, rows: NDArray[np.int64]) -> Frames:
+    counts = np.diff(frames.first)[rows]
+    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    which = np.repeat(frames.first[rows] - first[:-1], counts) + np.arange(first[-1])
+    crc32c = None if frames.crc32c is None else frames.crc32c[which]
+    return Frames(first, frames.offset[which], frames.length[which], crc32c)

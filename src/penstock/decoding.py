@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from penstock.decode.batch import BatchDecoder
+from penstock.decode.clip import CHANNEL_AXIS, decode_clips
 from penstock.decode.each import EachDecoder
 from penstock.decode.headers import read_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from numpy.typing import NDArray
 
     from penstock.decode.batch import Decoded, Encoded
+    from penstock.decode.clip import ClipLayout
     from penstock.errors import PenstockError
     from penstock.pipeline.memory import BatchMemory
     from penstock.planning import Planned, Planner
@@ -49,11 +51,13 @@ class FieldDecoder:
         threads: int,
         max_pixels: int,
         channels_first: bool,
+        clip_layout: ClipLayout,
         orients: bool,
     ) -> None:
         self._selection, self._planner, self._memory = selection, planner, memory
         self._values, self._dtypes = values, dtypes
-        self._channels_first, self._orients, self.threads = channels_first, orients, threads
+        self._channels_first, self._clip_layout = channels_first, clip_layout
+        self._orients, self.threads = orients, threads
         kind = EachDecoder if planner.size is None else BatchDecoder
         self._decoder: BatchDecoder | EachDecoder = kind(threads, max_pixels=max_pixels)
 
@@ -75,11 +79,9 @@ class FieldDecoder:
         pixels: dict[str, Pixels] = {}
         warned = 0
         for name, one in encoded.items():
-            pixels[name], decoded = decode(
-                name, one, channels_first=self._channels_first, orientations=orientations, leave_out=errors
-            )
+            pixels[name], decoded = decode(name, one, orientations, errors)
             for at, error in decoded.errors.items():
-                errors[at] = self._selection.located(error, int(ids[at]), name)
+                errors[at] = self._located(planned, at, name, error)
             warned += decoded.warned
         return pixels, warned
 
@@ -93,20 +95,51 @@ class FieldDecoder:
                 read, sizes, failed = read_headers(one, leave_out=errors)
                 encoded = {**encoded, name: read}
                 for at, error in failed.items():
-                    errors[at] = self._selection.located(error, int(planned.ids[at]), name)
+                    errors[at] = self._located(planned, at, name, error)
                 found = sizes if name == leader else found
         return encoded, found
 
+    def _located(self, planned: Planned, at: int, name: str, error: PenstockError) -> PenstockError:
+        """Say in an error which sample, frame and bytes it is about. Decoding counts the frames that are shown."""
+        chosen = planned.wanted.chosen.get(name)
+        frame = None if chosen is None else int(chosen[at, error.frame or 0])
+        return self._selection.located(error, int(planned.ids[at]), name, frame)
+
     def _into_one_array(
-        self, decoder: BatchDecoder, geometry: Geometry, name: str, encoded: Encoded, **options: Any
+        self,
+        decoder: BatchDecoder,
+        geometry: Geometry,
+        name: str,
+        encoded: Encoded,
+        orientations: NDArray[np.uint8] | None,
+        leave_out: Collection[int],
     ) -> tuple[Pixels, Decoded]:
         out = self._memory.pixels(name, len(encoded))
-        return out, decoder.decode(encoded, geometry, out, **options)
+        if name in self._selection.clips:
+            layout = self._clip_layout
+            return out, decode_clips(decoder, encoded, geometry, out, layout=layout, leave_out=leave_out)
+        first = self._channels_first
+        return out, decoder.decode(
+            encoded, geometry, out, channels_first=first, orientations=orientations, leave_out=leave_out
+        )
 
     def _one_by_one(
-        self, decoder: EachDecoder, geometries: list[Geometry], _: str, encoded: Encoded, **options: Any
+        self,
+        decoder: EachDecoder,
+        geometries: list[Geometry],
+        name: str,
+        encoded: Encoded,
+        orientations: NDArray[np.uint8] | None,
+        leave_out: Collection[int],
     ) -> tuple[Pixels, Decoded]:
-        return decoder.decode(encoded, geometries, **options)
+        return decoder.decode(
+            encoded,
+            geometries,
+            channels_first=self._channels_first,
+            clip_layout=self._clip_layout if name in self._selection.clips else None,
+            orientations=orientations,
+            leave_out=leave_out,
+        )
 
     def valued(self, name: str, pixels: Pixels) -> Pixels:
         """Apply dtype and normalisation, if any."""
@@ -120,7 +153,9 @@ class FieldDecoder:
         if name in self._selection.masks:
             np.copyto(out, pixels)
         else:  # counted from the end, since one image has an axis less than a batch
-            self._values.apply(pixels, out, channel_axis=-3 if self._channels_first else -1)
+            of_images = -3 if self._channels_first else -1
+            axis = CHANNEL_AXIS[self._clip_layout] if name in self._selection.clips else of_images
+            self._values.apply(pixels, out, channel_axis=axis)
         return out
 
     def close(self) -> None:
