@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 
 from penstock.decode.batch import BatchDecoder
-from penstock.decode.clip import CHANNEL_AXIS, decode_clips
 from penstock.decode.each import EachDecoder
 from penstock.decode.headers import read_headers
+from penstock.decode.layout import channel_axis, decode_into
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
     from penstock.decode.batch import Decoded, Encoded
-    from penstock.decode.clip import ClipLayout
+    from penstock.decode.layout import Layout
     from penstock.errors import PenstockError
     from penstock.pipeline.memory import BatchMemory
     from penstock.planning import Planned, Planner
@@ -50,14 +50,12 @@ class FieldDecoder:
         dtypes: Mapping[str, np.dtype[Any]],
         threads: int,
         max_pixels: int,
-        channels_first: bool,
-        clip_layout: ClipLayout,
+        layouts: Mapping[str, Layout],
         orients: bool,
     ) -> None:
         self._selection, self._planner, self._memory = selection, planner, memory
         self._values, self._dtypes = values, dtypes
-        self._channels_first, self._clip_layout = channels_first, clip_layout
-        self._orients, self.threads = orients, threads
+        self._layouts, self._orients, self.threads = layouts, orients, threads
         kind = EachDecoder if planner.size is None else BatchDecoder
         self._decoder: BatchDecoder | EachDecoder = kind(threads, max_pixels=max_pixels)
 
@@ -65,7 +63,7 @@ class FieldDecoder:
         self, planned: Planned, encoded: Mapping[str, Encoded], errors: dict[int, PenstockError]
     ) -> tuple[dict[str, Pixels], int]:
         """Decode every field, and count warnings. Adds to `errors`, whose samples, by position, have no pixels."""
-        decoder, planner, ids, epoch = self._decoder, self._planner, planned.ids, planned.epoch
+        decoder, planner, epoch = self._decoder, self._planner, planned.epoch
         encoded, found = self._known(planned, encoded, errors)
         orientations = decoder.orientations(encoded[self._selection.leader]) if self._orients else None
         decode: Callable[..., tuple[Pixels, Decoded]]
@@ -79,7 +77,9 @@ class FieldDecoder:
         pixels: dict[str, Pixels] = {}
         warned = 0
         for name, one in encoded.items():
-            pixels[name], decoded = decode(name, one, orientations, errors)
+            pixels[name], decoded = decode(
+                name, one, layout=self._layouts[name], orientations=orientations, leave_out=errors
+            )
             for at, error in decoded.errors.items():
                 errors[at] = self._located(planned, at, name, error)
             warned += decoded.warned
@@ -106,40 +106,15 @@ class FieldDecoder:
         return self._selection.located(error, int(planned.ids[at]), name, frame)
 
     def _into_one_array(
-        self,
-        decoder: BatchDecoder,
-        geometry: Geometry,
-        name: str,
-        encoded: Encoded,
-        orientations: NDArray[np.uint8] | None,
-        leave_out: Collection[int],
+        self, decoder: BatchDecoder, geometry: Geometry, name: str, encoded: Encoded, **options: Any
     ) -> tuple[Pixels, Decoded]:
         out = self._memory.pixels(name, len(encoded))
-        if name in self._selection.clips:
-            layout = self._clip_layout
-            return out, decode_clips(decoder, encoded, geometry, out, layout=layout, leave_out=leave_out)
-        first = self._channels_first
-        return out, decoder.decode(
-            encoded, geometry, out, channels_first=first, orientations=orientations, leave_out=leave_out
-        )
+        return out, decode_into(decoder, encoded, geometry, out, **options)
 
     def _one_by_one(
-        self,
-        decoder: EachDecoder,
-        geometries: list[Geometry],
-        name: str,
-        encoded: Encoded,
-        orientations: NDArray[np.uint8] | None,
-        leave_out: Collection[int],
+        self, decoder: EachDecoder, geometries: list[Geometry], _: str, encoded: Encoded, **options: Any
     ) -> tuple[Pixels, Decoded]:
-        return decoder.decode(
-            encoded,
-            geometries,
-            channels_first=self._channels_first,
-            clip_layout=self._clip_layout if name in self._selection.clips else None,
-            orientations=orientations,
-            leave_out=leave_out,
-        )
+        return decoder.decode(encoded, geometries, **options)
 
     def valued(self, name: str, pixels: Pixels) -> Pixels:
         """Apply dtype and normalisation, if any."""
@@ -152,10 +127,8 @@ class FieldDecoder:
     def _applied(self, name: str, pixels: NDArray[np.uint8], out: NDArray[Any]) -> NDArray[Any]:
         if name in self._selection.masks:
             np.copyto(out, pixels)
-        else:  # counted from the end, since one image has an axis less than a batch
-            of_images = -3 if self._channels_first else -1
-            axis = CHANNEL_AXIS[self._clip_layout] if name in self._selection.clips else of_images
-            self._values.apply(pixels, out, channel_axis=axis)
+        else:
+            self._values.apply(pixels, out, channel_axis=channel_axis(self._layouts[name]))
         return out
 
     def close(self) -> None:

@@ -11,8 +11,8 @@
     ├── StalledError (TimeoutError)      a wait passed its deadline: says who waited for whom
     └── InternalError                    a bug of ours: please report it
 
-Every error says what went wrong and, where it applies, where (file, sample, frame, byte range), what was found, what was
-expected, and what to do next. They survive pickling whole, so a worker process can hand them over.
+Every error says what went wrong and, where it applies, where (file, sample, frame of a clip, byte range), what was
+found, what was expected, and what to do next. They survive pickling whole, so a worker process can hand them over.
 """
 
 from __future__ import annotations

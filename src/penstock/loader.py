@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, final
 import numpy as np
 
 from penstock.decode.batch import Encoded
-from penstock.decode.clip import clip_shape
 from penstock.decode.image import MAX_PIXELS
+from penstock.decode.layout import shape_of
 from penstock.decoding import FieldDecoder
 from penstock.errors import SourceError, UsageError
 from penstock.frame_choice import FrameChoice
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.dataset import Dataset
-    from penstock.decode.clip import ClipLayout
+    from penstock.decode.layout import Layout
     from penstock.order import Shuffle
     from penstock.order.position import Position
 
@@ -105,8 +105,9 @@ class Loader:
 
     What: `dataset` (or its path); those of its `fields` (images, masks, labels; default: all) that a batch shall have;
     `transforms`, ours or torchvision's. A batch of one image field and one label is a `Pair`, any other a `Batch` with
-    names; both know the `ids` of their samples. Images are [B, 3, H, W] (or [B, H, W, 3]: `channels_first=False`) and
-    uint8 unless the transforms say otherwise, masks have one channel; clips, cut by `ClipSample`, are [B, 3, T, H, W]; labels of numbers are arrays, others lists.
+    names; both know the `ids` of their samples. Images are [B, 3, H, W] (or [B, H, W, 3]: `channels_first=False`), and
+    clips, of which `ClipSample` among the transforms chooses the frames, [B, 3, T, H, W] (or [B, T, H, W, 3]). They are
+    uint8 unless the transforms say otherwise, masks have one channel; labels of numbers are arrays, others lists.
     Batches may be kept as long as one likes: their memory is used again only once they are dropped.
 
     In which order: `shuffle="full"` is a uniform shuffle, "window" one that reads a slow medium in long runs, False the
@@ -187,8 +188,7 @@ class Loader:
             dtypes=self._dtypes,
             threads=threads,
             max_pixels=self._tuning.max_pixels,
-            channels_first=channels_first,
-            clip_layout=self.clip_layout,
+            layouts=self.layouts,
             orients=orients,
         )
 
@@ -339,11 +339,11 @@ class Loader:
         return self._selection.kinds
 
     @property
-    def clip_layout(self) -> ClipLayout:
-        """In which order a clip has its axes."""
-        if not self._channels_first:
-            return "THWC"
-        return "CTHW" if self._plan.sampling is None else self._plan.sampling.layout
+    def layouts(self) -> dict[str, Layout]:
+        """In which order a sample of each binary field has its axes."""
+        of_images: Layout = "CHW" if self._channels_first else "HWC"
+        of_clips: Layout = self._plan.clip_layout if self._channels_first else "THWC"
+        return {name: of_clips if kind == "clip" else of_images for name, kind in self.kinds.items()}
 
     @property
     def plan(self) -> Plan:
@@ -386,15 +386,13 @@ class Loader:
         dtypes = {name: values.mask_dtype if kind == "mask" else values.dtype for name, kind in selection.kinds.items()}
         in_numpy = not delivery.applies_values  # otherwise batches leave decoding as uint8
         self._dtypes = {name: np.dtype(dtype if in_numpy else "uint8") for name, dtype in dtypes.items()}
-        shapes: dict[str, tuple[int, ...]] = {}
-        for name, kind in selection.kinds.items():
-            count = 1 if kind == "mask" else 3
-            shapes[name] = (count, height, width) if self._channels_first else (height, width, count)
-            if kind == "clip":
-                shapes[name] = clip_shape(self.clip_layout, frames[name], height, width)
+        channels = {name: 1 if kind == "mask" else 3 for name, kind in selection.kinds.items()}
         return BatchMemory(
             self.batch_size,
-            shapes=shapes,
+            shapes={
+                name: shape_of(layout, channels=channels[name], height=height, width=width, frames=frames.get(name, 1))
+                for name, layout in self.layouts.items()
+            },
             dtypes=self._dtypes,
             encoded_bytes=0 if self._windows else stored.copies * _batch_bytes(usual, self.batch_size),
             largest_bytes=0 if self._windows else stored.copies * _largest_batch_bytes(largest, self.batch_size),

@@ -72,8 +72,8 @@ def usual_bytes(column: Column, frames: int, stride: int) -> NDArray[np.int64]:
 def most_bytes(column: Column, frames: int, *, alignment: int = 1) -> NDArray[np.int64]:
     """Give a bound on what reading so many of its frames takes of each clip, wherever they are.
 
-    A frame takes its bytes, the ends of the blocks that it begins and ends in, and a gap that is read with it. And of no
-    clip more is read than the clip, its ends, and a gap to what follows.
+    A frame takes its bytes, the ends of the blocks that it begins and ends in, and a gap that is read with it. And of a
+    clip no more is read than all of it, its ends, and a gap to what follows.
     """
     assert column.frames is not None
     found, ends = column.frames, 2 * (alignment - 1) + GAP_BYTES

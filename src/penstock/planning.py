@@ -1,10 +1,10 @@
 """Planning: everything about a batch's samples that is known before a byte of them is read.
 
 For thousands of samples at a time, because array operations cost the same for eight: which samples come at these
-positions, which frames of clips, what the index says of them, their labels, and where each output lies in its source. Batches are views of
-that. Only where EXIF orientations are applied, or where the index does not know the images' sizes, must the geometry
-wait: both are read with the images. And where images keep sizes of their own until after decoding, each has a geometry
-of its own, computed when its turn comes.
+positions, which frames of their clips are shown, what the index says of them, their labels, and where each output lies
+in its source. Batches are views of that. Only where EXIF orientations are applied, or where the index does not know the
+images' sizes, must the geometry wait: both are read with the images. And where images keep sizes of their own until
+after decoding, each has a geometry of its own, computed when its turn comes.
 """
 
 from __future__ import annotations

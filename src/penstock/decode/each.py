@@ -10,13 +10,12 @@ Nothing is allocated for an image larger than `max_pixels`: what a header states
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from penstock.decode.batch import BatchDecoder, Decoded
-from penstock.decode.clip import clip_shape, decode_clips
+from penstock.decode.layout import decode_into, shape_of
 from penstock.errors import ImageError
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.decode.batch import Encoded
-    from penstock.decode.clip import ClipLayout
+    from penstock.decode.layout import Layout
     from penstock.errors import PenstockError
     from penstock.types import Geometry
 
@@ -48,16 +47,20 @@ class EachDecoder:
         encoded: Encoded,
         geometries: Sequence[Geometry],
         *,
-        channels_first: bool = True,
-        clip_layout: ClipLayout | None = None,
+        layout: Layout = "CHW",
         orientations: NDArray[np.uint8] | None = None,
         leave_out: Collection[int] = (),
     ) -> tuple[list[NDArray[np.uint8]], Decoded]:
-        """Decode every sample by its own geometry: [C, H, W] each, or [H, W, C]; clips as `clip_layout` says.
+        """Decode every sample by its own geometry, into an array of its own.
 
         The pixels of a sample that fails, or that is left out, mean nothing.
         """
-        one = partial(self._one, encoded, geometries, channels_first, clip_layout, orientations)
+
+        def one(position: int) -> tuple[NDArray[np.uint8], PenstockError | None, int]:
+            part = slice(position, position + 1)
+            turned = None if orientations is None else orientations[part]
+            return self._one(encoded.part(part), geometries[position], layout, turned)
+
         positions = [position for position in range(len(encoded)) if position not in leave_out]
         # In a child process the executor would wait for threads that are not there; the decoder says what is wrong.
         run = map if self._threads is None or self._decoder.is_inherited else self._threads.map
@@ -70,30 +73,17 @@ class EachDecoder:
     def _one(
         self,
         encoded: Encoded,
-        geometries: Sequence[Geometry],
-        channels_first: bool,
-        clip_layout: ClipLayout | None,
+        geometry: Geometry,
+        layout: Layout,
         orientations: NDArray[np.uint8] | None,
-        position: int,
     ) -> tuple[NDArray[np.uint8], PenstockError | None, int]:
-        geometry, part = geometries[position], slice(position, position + 1)
-        encoded = encoded.part(part)
         width, height, channels = geometry.width, geometry.height, 1 if encoded.expected.is_mask else 3
         if width * height > self._max_pixels or max(width, height) > MAX_SIDE:
             got, expected = f"{width}x{height}", f"at most {self._max_pixels}, and {MAX_SIDE} each way"
             return np.empty((0, 0, 0), np.uint8), ImageError("too many pixels", got=got, expected=expected), 0
-        if clip_layout is not None:
-            out = np.empty((1, *clip_shape(clip_layout, encoded.expected.frames, height, width)), np.uint8)
-            decoded = decode_clips(self._decoder, encoded, geometry, out, layout=clip_layout)
-            return out[0], decoded.errors.get(0), decoded.warned
-        out = np.empty((1, channels, height, width) if channels_first else (1, height, width, channels), np.uint8)
-        decoded = self._decoder.decode(
-            encoded,
-            geometry,
-            out,
-            channels_first=channels_first,
-            orientations=None if orientations is None else orientations[part],
-        )
+        shape = shape_of(layout, channels=channels, height=height, width=width, frames=encoded.expected.frames)
+        out = np.empty((1, *shape), np.uint8)
+        decoded = decode_into(self._decoder, encoded, geometry, out, layout=layout, orientations=orientations)
         return out[0], decoded.errors.get(0), decoded.warned
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:

@@ -3,8 +3,8 @@
 An index over loose objects would cost a request per object to know more than sizes in bytes. So its images are
 "unread": what each of them is shows in its first bytes, when it has been read to be decoded.
 
-The frames of a clip are all of one size and kind: those of the first that is shown. A frame that differs is an error when
-it is decoded.
+The frames of a clip are all of one size and kind, those of the first that is shown: one that differs is an error when it
+is decoded.
 
 An image without a readable header has that as its error. It is given a size none the less, the largest there is, so
 that no crop is too large for it: where its output would lie is computed together with that of all others.

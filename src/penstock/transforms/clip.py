@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from penstock.transforms.protocol import UniformDraws
 
-__all__ = ["ClipSample", "Layout"]
+__all__ = ["ClipLayout", "ClipSample"]
 
-Layout = Literal["CTHW", "TCHW"]
+ClipLayout = Literal["CTHW", "TCHW"]
 
 STREAM = 1 << 32  # beyond any transform's place among the transforms
 
@@ -50,7 +50,7 @@ class ClipSample:
     stride: int = 2
     start: Literal["random", "center"] | int = "random"
     pad: Literal["repeat_last"] = "repeat_last"
-    layout: Layout = "CTHW"
+    layout: ClipLayout = "CTHW"
 
     def __post_init__(self) -> None:
         whole(self.frames, least=1, what="ClipSample: frames")

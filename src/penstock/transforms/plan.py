@@ -32,6 +32,7 @@ from penstock.transforms.torchvision import Foreign, flatten, translate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from penstock.transforms.clip import ClipLayout
     from penstock.transforms.protocol import UniformDraws
     from penstock.types import Geometry
 
@@ -80,6 +81,11 @@ class Plan:
         self.geometric = tuple(geometric)
         self.values = Values.of(values)
         self.rest = tuple(rest)
+
+    @property
+    def clip_layout(self) -> ClipLayout:
+        """In which order a clip has its axes where channels come before pixels."""
+        return "CTHW" if self.sampling is None else self.sampling.layout
 
     def geometry(self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws) -> Geometry:
         """Where the output images of these samples lie in their sources. Errors name a sample by its position here."""
