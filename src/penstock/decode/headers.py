@@ -3,7 +3,7 @@
 An index over loose objects would cost a request per object to know more than sizes in bytes. So its images are
 "unread": what each of them is shows in its first bytes, when it has been read to be decoded.
 
-The frames of a clip are all of one size and kind, those of the first that is shown: one that differs is an error when it
+The frames of a clip are of one size and kind, those of the first that is shown: one that differs is an error when it
 is decoded.
 
 An image without a readable header has that as its error. It is given a size none the less, the largest there is, so
