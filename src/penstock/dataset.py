@@ -60,6 +60,7 @@ class Index(Protocol):
     digest: str
     classes: tuple[str, ...] | None
     skipped: tuple[Skipped, ...]
+    lost: tuple[Skipped, ...]
     fields: tuple[str, ...]
     label_names: tuple[str, ...]
     parts: tuple[int, ...]  # the samples of each dataset that it is joined of
@@ -163,12 +164,11 @@ class Dataset:
 
     @property
     def lost(self) -> tuple[Skipped, ...]:
-        """The files of an untouched folder that should be samples and are none, by name.
+        """What should be samples and are none, by name, of untouched files.
 
         A packed dataset has lost nothing: whoever packed it was asked.
         """
-        unexpected = (item for item in self.skipped if not item.is_expected)
-        return tuple(sorted(unexpected, key=lambda item: item.name)) if self.file_bytes is None else ()
+        return self._index.lost
 
     @property
     def packed(self) -> PackedIndex | None:
