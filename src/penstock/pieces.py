@@ -7,18 +7,29 @@ twice: its bytes are read once, since plans of reads merge what overlaps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock.errors import UsageError
 from penstock.storage.ranges import GAP_BYTES
+from penstock.types import Column, Frames
 
-if TYPE_CHECKING:
-    from penstock.types import Column
-
-__all__ = ["Chosen", "byte_range", "checksums", "frame_counts", "frame_number", "most_bytes", "ranges", "usual_bytes"]
+__all__ = [
+    "Chosen",
+    "byte_range",
+    "checksums",
+    "chosen_frames",
+    "frame_counts",
+    "frame_number",
+    "most_bytes",
+    "ranges",
+    "rows_of",
+    "spans",
+    "usual_bytes",
+]
 
 Chosen: TypeAlias = Mapping[str, NDArray[np.int64]]
 """By field, the positions of wanted frames, [samples, frames of each]; fields that are not in it are wanted whole."""
@@ -80,3 +91,48 @@ def most_bytes(column: Column, frames: int, *, alignment: int = 1) -> NDArray[np
     largest = np.maximum.reduceat(found.length, found.first[:-1]) if len(column) else np.zeros(0, np.int64)
     most: NDArray[np.int64] = np.minimum(column.length + ends, frames * (largest + ends))
     return most
+
+
+def spans(frames: Frames, number: int) -> Iterator[tuple[int, int]]:
+    """Say where each frame of a sample's clip begins and ends in it."""
+    own = slice(int(frames.first[number]), int(frames.first[number + 1]))
+    begins, lengths = frames.offset[own].tolist(), frames.length[own].tolist()
+    return ((begin, begin + length) for begin, length in zip(begins, lengths, strict=True))
+
+
+def chosen_frames(frames: Frames, number: int, which: slice | Sequence[int]) -> NDArray[np.int64]:
+    """Give the positions, [1, frames], of some frames of a sample's clip: a slice of them, or by their numbers."""
+    first, count = int(frames.first[number]), int(frames.first[number + 1] - frames.first[number])
+    if isinstance(which, slice):
+        return np.arange(first, first + count)[which][None]
+    given = np.asarray(which)
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        got, expected = repr(which), "a slice or a list of whole numbers, such as [0, 4, 8]"
+        raise UsageError("frames are chosen by their numbers", got=got, expected=expected)
+    outside = given[(given < -count) | (given >= count)]
+    if outside.size:
+        raise UsageError("there is no such frame", got=int(outside[0]), expected=f"{-count} to {count - 1}")
+    return (first + np.where(given < 0, given + count, given)).astype(np.int64)[None]
+
+
+def rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
+    """Give a column of some rows."""
+    return Column(
+        file=column.file[rows],
+        offset=column.offset[rows],
+        length=column.length[rows],
+        crc32c=None if column.crc32c is None else column.crc32c[rows],
+        format=column.format[rows],
+        width=column.width[rows],
+        height=column.height[rows],
+        formats=column.formats,
+        frames=None if column.frames is None else _frames_of(column.frames, rows),
+    )
+
+
+def _frames_of(frames: Frames, rows: NDArray[np.int64]) -> Frames:
+    counts = np.diff(frames.first)[rows]
+    first = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    which = np.repeat(frames.first[rows] - first[:-1], counts) + np.arange(first[-1])
+    crc32c = None if frames.crc32c is None else frames.crc32c[which]
+    return Frames(first, frames.offset[which], frames.length[which], crc32c)
