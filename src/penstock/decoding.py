@@ -82,7 +82,7 @@ class FieldDecoder:
             )
             for at, error in decoded.errors.items():
                 errors[at] = self._located(planned, at, name, error)
-            warned += decoded.warned
+            warned += len(decoded.warned)
         return pixels, warned
 
     def _known(

@@ -136,10 +136,10 @@ class Encoded:
 @final
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What became of a batch: an error for each sample without pixels, how many had pixels but also a warning."""
+    """What became of a batch, by position: errors of those without pixels, and who had pixels but also a warning."""
 
     errors: dict[int, PenstockError] = field(default_factory=dict)
-    warned: int = 0
+    warned: frozenset[int] = frozenset()
 
 
 @final
@@ -189,7 +189,7 @@ class BatchDecoder:
                 offsets, lengths, checksums, errors = self._find_pixels(encoded, raw)
                 kinds = kinds.copy()
                 kinds[list(errors)] = _native.ABSENT
-        warned = 0
+        warned: list[int] = []
         for position, status, message in job.run(
             self._pool,
             block=encoded.block,
@@ -201,7 +201,7 @@ class BatchDecoder:
             max_pixels=self._max_pixels,
         ):
             if status == _native.WARNED:
-                warned += 1
+                warned.append(position)
             elif status == _native.UNSUPPORTED:
                 by_pillow.append(position)
             else:
@@ -210,7 +210,7 @@ class BatchDecoder:
             run = map if self._pillow is None else self._pillow.map
             results = zip(by_pillow, run(partial(self._by_pillow, job), by_pillow), strict=True)
             errors |= {position: error for position, error in results if error is not None}
-        return Decoded(errors, warned)
+        return Decoded(errors, frozenset(warned))
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:
         """Read the EXIF orientation of every image, 1 where there is none. Costs a header parse per image."""

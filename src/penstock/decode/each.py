@@ -56,7 +56,7 @@ class EachDecoder:
         The pixels of a sample that fails, or that is left out, mean nothing.
         """
 
-        def one(position: int) -> tuple[NDArray[np.uint8], PenstockError | None, int]:
+        def one(position: int) -> tuple[NDArray[np.uint8], PenstockError | None, bool]:
             part = slice(position, position + 1)
             turned = None if orientations is None else orientations[part]
             return self._one(encoded.part(part), geometries[position], layout, turned)
@@ -68,7 +68,7 @@ class EachDecoder:
         nothing = np.empty((0, 0, 0), np.uint8)
         pixels = [outcomes[at][0] if at in outcomes else nothing for at in range(len(encoded))]
         errors = {at: error for at, (_, error, _) in outcomes.items() if error is not None}
-        return pixels, Decoded(errors, sum(warned for _, _, warned in outcomes.values()))
+        return pixels, Decoded(errors, frozenset(at for at, (_, _, warned) in outcomes.items() if warned))
 
     def _one(
         self,
@@ -76,15 +76,15 @@ class EachDecoder:
         geometry: Geometry,
         layout: Layout,
         orientations: NDArray[np.uint8] | None,
-    ) -> tuple[NDArray[np.uint8], PenstockError | None, int]:
+    ) -> tuple[NDArray[np.uint8], PenstockError | None, bool]:
         width, height, channels = geometry.width, geometry.height, 1 if encoded.expected.is_mask else 3
         if width * height > self._max_pixels or max(width, height) > MAX_SIDE:
             got, expected = f"{width}x{height}", f"at most {self._max_pixels}, and {MAX_SIDE} each way"
-            return np.empty((0, 0, 0), np.uint8), ImageError("too many pixels", got=got, expected=expected), 0
+            return np.empty((0, 0, 0), np.uint8), ImageError("too many pixels", got=got, expected=expected), False
         shape = shape_of(layout, channels=channels, height=height, width=width, frames=encoded.expected.frames)
         out = np.empty((1, *shape), np.uint8)
         decoded = decode_into(self._decoder, encoded, geometry, out, layout=layout, orientations=orientations)
-        return out[0], decoded.errors.get(0), decoded.warned
+        return out[0], decoded.errors.get(0), bool(decoded.warned)
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:
         """Read the EXIF orientation of every image, 1 where there is none."""

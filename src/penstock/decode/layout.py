@@ -85,4 +85,4 @@ def decode_into(
         if sample not in errors:
             errors[sample] = decoded.errors[image]
             errors[sample].frame = frame
-    return Decoded(errors, decoded.warned)
+    return Decoded(errors, frozenset(image // frames for image in decoded.warned) - errors.keys())
