@@ -1,4 +1,8 @@
-"""Datasets of clips for tests: frames that differ from one another, packed by the rooms below packing."""
+"""Datasets of clips for tests: frames that differ from one another, packed by the rooms below packing.
+
+`untouched` lays them out as others do: frames padded to multiples of four bytes, and an index that knows where they are
+and nothing else.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from penstock.dataset import Dataset
+from penstock.ingest.file_index import FileIndex, said_of_all, unread
 from penstock.shard.checks import sha256
+from penstock.shard.frames import FRAME_TYPES
 from penstock.shard.index import IndexRows, encode_index
 from penstock.shard.manifest import IndexEntry, Manifest, ShardEntry
 from penstock.shard.sample import sample_bytes
 from penstock.shard.tar import END
+from penstock.storage.local import LocalStore
 from penstock.types import Record, StoredField
 from tests.images import jpeg, photo
 
@@ -76,3 +84,36 @@ def write_dataset(root: Path, samples: Sequence[Record], *, per_shard: int = 4) 
     manifest = Manifest(len(samples), {name: {} for name in fields}, {"label": "int64"}, None, entry, tuple(shards))
     (root / "penstock.json").write_bytes(manifest.encode())
     return root
+
+
+def untouched(root: Path, samples: Sequence[Record]) -> Dataset:
+    """Write clips into one file with padding behind each frame, and open it by an index without sizes or sums."""
+    data, offsets, lengths, places, sizes = b"", [], [], [], []
+    for record in samples:
+        field, start, of_frames = record.fields["clip"], len(data), []
+        at = 0
+        for length in field.frames or ():
+            of_frames.append(len(data) - start)
+            data += field.data[at : at + length] + bytes(-length % 4)
+            at += length
+        offsets.append(start)
+        lengths.append(len(data) - start)
+        places.append(of_frames)
+        sizes.append(field.frames)
+    root.mkdir()
+    (root / "data_0.bin").write_bytes(data)
+    count = len(samples)
+    table = pa.table(
+        {
+            "key": [record.key for record in samples],
+            "file": pa.array(["data_0.bin"] * count).dictionary_encode(),
+            "clip.offset": pa.array(offsets),
+            "clip.length": pa.array(lengths),
+            **unread("clip", count),
+            "clip.frame_length": pa.array(sizes, FRAME_TYPES["frame_length"]),
+            "clip.frame_offset": pa.array(places, FRAME_TYPES["frame_offset"]),
+            "label": pa.array([record.labels["label"] for record in samples]),
+        }
+    )
+    said = said_of_all(digest="0" * 64, classes=None, skipped=(), files=[("data_0.bin", len(data))])
+    return Dataset(FileIndex(LocalStore(str(root)), table.replace_schema_metadata(said), None))

@@ -26,7 +26,7 @@ from penstock.transforms import (
     ToDtype,
 )
 from penstock.types import Column
-from tests.clip_datasets import COUNTS, SIZES, frames, records, write_dataset
+from tests.clip_datasets import COUNTS, SIZES, clip_field, frames, records, untouched, write_dataset
 from tests.images import jpeg, photo
 
 MOVES = (RandomResizedCrop(24), RandomHorizontalFlip())
@@ -335,3 +335,31 @@ def test_an_index_whose_frames_leave_their_clip_is_refused(tmp_path):
     root = write_dataset(tmp_path / "wrong.pen", samples)
     with pytest.raises(FormatError, match="a frame lies outside its clip"):
         Loader(root, batch_size=1, transforms=MOVES)
+
+
+@pytest.mark.parametrize("shuffle", ["full", WINDOWS])
+def test_untouched_clips_whose_sizes_nobody_knows_are_loaded_like_packed_ones(clips, tmp_path, shuffle):
+    opened = untouched(tmp_path / "raw", records())
+    with Loader(opened, batch_size=4, transforms=[SAMPLE, *MOVES], shuffle=shuffle, seed=3) as loader:
+        seen = {number: clip for batch in loader for number, clip in zip(batch.ids.tolist(), batch.images, strict=True)}
+    assert sorted(seen) == list(range(len(COUNTS)))
+    for number, clip in seen.items():
+        assert np.array_equal(clip.transpose(1, 0, 2, 3), as_images(number, 3, 0))
+    with pytest.raises(UsageError, match="do not fix the size"):
+        Loader(opened, batch_size=4, transforms=[SAMPLE, Resize(20)])
+
+
+def test_of_untouched_clips_the_first_frame_that_is_shown_says_the_size(tmp_path):
+    samples = records([4, 4, 4])
+    odd = [jpeg(photo(44, 30)), *(jpeg(photo(40, 30, seed=at)) for at in range(3))]
+    samples[1].fields["clip"] = clip_field(odd, (40, 30))
+    samples[2].fields["clip"] = clip_field([b"no image", *frames(2, 4)[1:]], SIZES[2])
+    opened = untouched(tmp_path / "raw", samples)
+    options = {"batch_size": 3, "shuffle": False, "on_error": "skip"}
+    with Loader(opened, transforms=[ClipSample(4, 1), *MOVES], **options) as loader:
+        (batch,) = loader
+        told = loader.statistics()
+    assert batch.ids.tolist() == [0]
+    assert [(error.sample, error.frame) for error in told.errors] == [("0001", 1), ("0002", 0)]
+    with Loader(opened, transforms=[ClipSample(2, 1, start=1), *MOVES], **options) as loader:
+        assert loader.load([0, 1, 2]).ids.tolist() == [0, 1, 2]
