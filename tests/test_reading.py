@@ -75,14 +75,13 @@ def clips(tmp_path_factory):
     lanes=st.integers(1, 4),
     window=st.integers(1, 12),
     block=st.integers(1, 12),
-    frames=st.integers(1, 9),
-    stride=st.integers(1, 7),
+    sampling=st.builds(ClipSample, st.integers(1, 9), st.integers(1, 7)),
     epoch=st.integers(0, 99),
 )
 @settings(max_examples=60)
-def test_the_chosen_frames_of_any_window_fit_into_a_slot(clips, lanes, window, block, frames, stride, epoch):
+def test_the_chosen_frames_of_any_window_fit_into_a_slot(clips, *, lanes, window, block, sampling, epoch):
     opened = penstock.open(clips)
-    choice = FrameChoice({"clip": opened.column("clip")}, ClipSample(frames, stride), seed=1)
+    choice = FrameChoice({"clip": opened.column("clip")}, sampling, seed=1)
     size = slot_bytes(opened, opened.fields, window=window, block=block, frames=choice.frames)
     order = WindowOrder(len(opened), epoch, lanes=lanes, window=window, block=block)
     for number in np.unique(order.windows(np.arange(len(opened)))[0]).tolist():
