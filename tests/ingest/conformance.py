@@ -193,7 +193,7 @@ def opened_in_place_it_is_the_same_as_packed(case: Case, folder: Path) -> None:
     made = case.made(folder)
     opens = kind_named(case.kind).seen is not None or case.kind == "image-folder"
     if not (opens and case.is_plain):
-        with pytest.raises(UsageError, match="in place|no dataset here"):
+        with pytest.raises(UsageError, match=r"in place|no dataset here"):
             penstock.open(made.path)
         return
     first = penstock.open(made.path)
