@@ -82,7 +82,8 @@ def _packed(case: Case, made: Made, destination: Path, **settings: Any) -> Datas
 def _pictures(dataset: Dataset, number: int) -> list[bytes]:
     """Give the pictures of a sample as they are stored."""
     (field_,) = dataset.fields
-    data = dataset[number].fields[field_].data
+    block = dataset.read([number], field_)
+    data = block.data[block.offsets[0] : block.offsets[0] + block.lengths[0]].tobytes()
     frames = dataset.column(field_).frames
     if frames is None:
         return [data]
