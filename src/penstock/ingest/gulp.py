@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from penstock.ingest.kind import Options
 
-__all__ = ["GULP", "LABELS_NAME"]
+__all__ = ["GULP", "LABELS_NAME", "existing_directory"]
 
 LABELS_NAME = "label2idx.json"
 _DATA, _META = re.compile(r"data.*\.gulp"), re.compile(r"meta.*\.gmeta")
@@ -257,6 +257,18 @@ def _seen(path: str, options: Options) -> Seen:
     names = tuple(chunk.data for chunk in directory.chunks)
     sizes = np.array([chunk.size for chunk in directory.chunks], np.int64)
     return Seen(LocalStore(path), names, sizes, directory.stamp)
+
+
+def existing_directory(path: str) -> tuple[int, set[str], dict[str, int]]:
+    """Say what a directory that is to be extended has: the next chunk's number, ids, numbers of labels."""
+    directory = _looked_at(path)
+    items, skipped = _items(path, directory)
+    if skipped:
+        hint = "mend or remove it before the directory is extended"
+        raise SourceError(f"the directory is not sound: {skipped[0]}", file=shown(path), hint=hint)
+    labels = _read_labels(path) if directory.has_labels else ()
+    numbers = [int(found[0]) for chunk in directory.chunks if (found := re.search(r"\d+", chunk.data))]
+    return max(numbers, default=-1) + 1, {item.id for item in items}, {name: n for n, name in enumerate(labels)}
 
 
 def _detects(path: str) -> bool:

@@ -119,4 +119,4 @@ def filled_up(data: bytes) -> tuple[bytes, int]:
 def encode_meta(items: Mapping[str, tuple[list[tuple[int, int, int]], Mapping[str, Any]]]) -> bytes:
     """Write a meta as GulpIO does, byte for byte: by id, rows of frame_info and what is said of the item."""
     whole = {name: {"frame_info": frames, "meta_data": [said]} for name, (frames, said) in items.items()}
-    return json.dumps(whole).encode("ascii")
+    return json.dumps(whole, default=str).encode("ascii")  # dates and the like as text
