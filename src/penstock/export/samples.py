@@ -7,6 +7,7 @@ because a store may be far away.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from penstock.ingest.source import shown
 from penstock.shard.keys import split_name, unescape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from penstock.dataset import Dataset
 
@@ -47,9 +48,8 @@ class Exported:
 
 def exported(opened: Dataset) -> Iterator[Exported]:
     """Give every sample, in order."""
-    columns = {field: opened.column(field) for field in opened.fields}
     values = {name: opened.index.column(name) for name in opened.label_names}
-    ends = np.cumsum(sum(column.length for column in columns.values()))
+    ends = np.cumsum(sum(opened.column(field).length for field in opened.fields))
     start = 0
     while start < len(opened):
         before = int(ends[start - 1]) if start else 0
@@ -61,16 +61,17 @@ def exported(opened: Dataset) -> Iterator[Exported]:
             for field, block in blocks.items():
                 begin, length = int(block.offsets[number - start]), int(block.lengths[number - start])
                 data = block.data[begin : begin + length].tobytes()
-                stored, frames = opened.checked(number, field, data), columns[field].frames
-                if frames is None:
-                    fields[field] = Picture(stored.format, (stored.data,), is_clip=False)
-                    continue
-                inside = slice(int(frames.first[number]), int(frames.first[number + 1]))
-                places = zip(frames.offset[inside].tolist(), frames.length[inside].tolist(), strict=True)
-                fields[field] = Picture("jpeg", tuple(data[at : at + size] for at, size in places), is_clip=True)
+                stored = opened.checked(number, field, data)
+                frames = (stored.data,) if stored.frames is None else _cut(stored.data, stored.frames)
+                fields[field] = Picture(stored.format, frames, is_clip=stored.frames is not None)
             said = {name: column[number - start] for name, column in labels.items()}
             yield Exported(number, opened.key(number), fields, said)
         start = stop
+
+
+def _cut(data: bytes, lengths: Sequence[int]) -> tuple[bytes, ...]:
+    ends = list(accumulate(lengths))
+    return tuple(data[end - length : end] for end, length in zip(ends, lengths, strict=True))
 
 
 def original_suffixes(opened: Dataset) -> dict[str, list[str]]:
