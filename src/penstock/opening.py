@@ -48,8 +48,8 @@ def open_dataset(
     A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
     http(s)://. `access` says how to get at it: endpoint, region, profile, limits.
 
-    A list of images, `path,label` or a table in CSV or JSON lines, opens those that it names, below `root` or the list's
-    own folder.
+    A list of images, `path,label` or a table in CSV or JSON lines, opens those that it names, below `root` or its
+    folder.
 
     Loose objects are opened by a list of them, at a path or a URL in .json (an array of keys) or .parquet, as `penstock
     index` makes it. `root` is what their keys are below, a URL or a folder; a Parquet list knows it. `classes` says

@@ -60,7 +60,7 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Only list SOURCE: kind, samples, classes, bytes, what would be left out."
+    "--dry-run", is_flag=True, help="Only list SOURCE: kind, samples, classes, bytes, what is left out."
 )
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
 @click.option(
