@@ -129,9 +129,9 @@ def test_more_objects_than_a_page_are_listed_once_and_remembered(bucket, tmp_pat
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda at: bucket.store.write(f"{at % 2}/{at:04d}.jpg", data[: 100 + at]), range(count)))
     told = []
-    report = index_objects(bucket.root, f"{bucket.root}/index.json", access=bucket.access, progress=told.append)
+    report = index_objects(bucket.root, f"{bucket.root}/index.json", access=bucket.access, progress=lambda *said: told.append(said))
     assert (report.objects, report.bytes) == (count, sum(min(100 + at, len(data)) for at in range(count)))
-    assert told == [1000]
+    assert told == [("names", 1000, None)]
     index = f"{bucket.root}/index.json"
     dataset = penstock.open(index, root=bucket.root, access=bucket.access)
     column = dataset.column("image")

@@ -20,7 +20,6 @@ from penstock.ingest.source import Skipped, shown
 from penstock.shard.index import fields_of, labels_of, numpy_of
 from penstock.shard.keys import unescape
 from penstock.storage.files import StoredFiles
-from penstock.storage.object import ObjectStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +39,7 @@ class FileIndex:
     """The rows of some files of a store."""
 
     def __init__(self, store: Store, table: pa.Table, stored_at: str | None) -> None:
-        self.path, self.stored = store.place, StoredFiles(store, self.names)
+        self.path, self.stored = store.place, StoredFiles(store, self.names, self._sizes)
         self._cache: Cache | None = None
         self.table = table
         self._stored_at = stored_at  # where another process can read it
@@ -72,11 +71,13 @@ class FileIndex:
         """Name files, relative to the place."""
         return [unescape(name) for name in self.table.column("file").take(pa.array(files)).to_pylist()]
 
+    def _sizes(self, files: NDArray[np.int32]) -> list[int]:
+        found: list[int] = self.table.column("image.length").take(pa.array(files)).to_pylist()
+        return found
+
     def keep_in(self, cache: Cache) -> None:
         """Read through a cache from now on."""
         self._cache = cache
-        if isinstance(self.stored.store, ObjectStore):
-            self.stored.store.reads_whole = False  # what comes from the cache and what does not are parts of objects
         sizes = numpy_of(self.table.column("image.length")).astype(np.int64, copy=False)
         self.stored.keep_in(cache, self.digest, sizes)
 
