@@ -342,7 +342,7 @@ class Dataset:
             where = (int(column.offset[number]), int(column.offset[number]) + len(data))
             (file,) = self._index.names(column.file[[number]])
             got, expected = f"{crc32c(data):08x}", f"{column.crc32c[number]:08x}"
-            hint = "run `penstock verify` on the dataset; pack it again or restore the file"
+            hint = "restore the file; if it is meant to be another, pack or list it again (of packed data `verify` tells more)"
             raise ChecksumError(
                 "checksum differs",
                 file=file,

@@ -303,7 +303,7 @@ def _error(status: int, message: str) -> PenstockError:
     if status == _native.CHECKSUM:
         return ChecksumError(
             f"stored bytes do not match the index: {message}",
-            hint="run `penstock verify` on the dataset; pack it again or restore the file",
+            hint="restore the file; if it is meant to be another, pack or list it again (of packed data `verify` tells more)",
         )
     if status == _native.MISMATCH:
         return ImageError(

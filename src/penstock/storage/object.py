@@ -238,7 +238,7 @@ class Fetching:
     def failures(self) -> list[Failure]:
         """Wait for them. Every request has a deadline, so this ends."""
         try:
-            return self._future.result()
+            return runtime.awaited(self._future)
         except CancelledError:
             raise Cancelled from None
 
