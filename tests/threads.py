@@ -22,7 +22,7 @@ def settles_at(count):
 
 
 def interrupted_elsewhere(is_waiting):
-    """Have another thread take a Ctrl-C once the main thread waits: it interrupts no more than one that comes before."""
+    """Have another thread take a Ctrl-C once the main thread waits, whose wait it does not interrupt."""
 
     def interrupt():
         while not is_waiting():

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from penstock.dataset import Dataset
 from penstock.errors import StorageError, UsageError
-from penstock.ingest import open_source
+from penstock.ingest.in_files import index_files
 from penstock.ingest.in_place import index_folder
+from penstock.ingest.items import Files
+from penstock.ingest.kind import Options
+from penstock.ingest.kinds import in_place_kind, open_source
 from penstock.ingest.object_index import open_objects
 from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import shown
@@ -63,6 +66,8 @@ def open_dataset(
         if labels is not None:
             raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
         objects = open_objects(folder, root=root, classes=classes, access=access)
+    elif (kind := in_place_kind(folder)) is not None:
+        objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
     elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
@@ -91,11 +96,15 @@ def _opened_folder(folder: str, labels: str | os.PathLike[str] | None, access: A
     _refuse_access(folder, access)
     if is_unfinished(LocalPlace(folder)):
         raise _unfinished(folder)
-    if not os.path.isdir(folder):
+    if not os.path.exists(folder):
         expected = "a packed dataset or a folder of images"
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
     named = None if labels is None else os.fspath(labels)
-    return index_folder(open_source(folder, labels=named), named)
+    source = open_source(folder, options=Options(labels=named))
+    if not all(isinstance(items, Files) for items in source.fields.values()):
+        hint = "pack it: `penstock pack`"
+        raise UsageError(f"a source of kind {source.kind} cannot be opened in place", file=shown(folder), hint=hint)
+    return index_folder(source, named)
 
 
 def _refuse_access(folder: str, access: Access | None) -> None:

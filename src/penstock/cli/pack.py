@@ -1,4 +1,4 @@
-"""`penstock pack`: a folder of images becomes a packed dataset."""
+"""`penstock pack`: images or clips, however they are kept, become a packed dataset."""
 
 from __future__ import annotations
 
@@ -20,11 +20,26 @@ __all__ = ["pack"]
 _LISTED = 50  # files named one by one; --json and the manifest have all
 
 
+def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    """List the kinds of sources and end."""
+    if is_asked:
+        from penstock.ingest.kinds import KINDS
+
+        for kind in KINDS:
+            click.echo(f"{kind.name:16}{kind.what}")
+        context.exit()
+
+
 @click.command()
 @click.argument("source", type=click.Path())
 @click.argument("destination", type=click.Path())
-@click.option("--labels", type=click.Path(), help="A CSV file with labels (default: the class folders).")
+@click.option("--source", "kind", metavar="KIND", help="What SOURCE is, where it is not plain; see --kinds.")
+@click.option("--labels", type=click.Path(), help="A file of labels or class names (default: the class folders).")
 @click.option("--masks", type=click.Path(), help="A folder of masks, laid out like the images.")
+@click.option("--root", type=click.Path(), help="What the paths or ids in a list are below.")
+@click.option("--label-name", help="Which column or member of a list is the label.")
+@click.option("--subset", help="Which part of a list: training, validation, testing.")
+@click.option("--frame-rate", type=click.FloatRange(0, min_open=True), help="Frames per second of videos [all].")
 @click.option("--shard-size", callback=as_bytes, default="256MiB", show_default=True, help="Largest size of a shard.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**64 - 1), help="Of the shuffled write order."
@@ -33,6 +48,7 @@ _LISTED = 50  # files named one by one; --json and the manifest have all
 @click.option("--workers", type=click.IntRange(1), help="Threads (default: all cores).")
 @click.option("--keep-bytes", is_flag=True, help="Store files as they are: no JPEG is rewritten as tiles.")
 @click.option("--max-side", type=click.IntRange(1), help="Scale larger images down to this, and encode them again.")
+@click.option("--short-side", type=click.IntRange(1), help="The same, down to this shorter side.")
 @click.option(
     "--quality", type=click.IntRange(1, 100), help="JPEG quality of what is encoded again [90]; alone: everything."
 )
@@ -41,14 +57,17 @@ _LISTED = 50  # files named one by one; --json and the manifest have all
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
+@click.option(
+    "--kinds", is_flag=True, is_eager=True, expose_value=False, callback=_list_kinds, help="List what SOURCE may be."
+)
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options: Any) -> None:
-    """Pack the images of the folder SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
+    """Pack SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
 
-    SOURCE has one folder per class, or is any folder with --labels. JPEGs are rewritten losslessly so that crops
-    decode fast; they stay ordinary JPEGs. Killed or out of disk? Run the same command again: it goes on where it
-    stopped.
+    SOURCE is a folder of images, one folder per class, or any with --labels; or another kind of source: `--kinds`
+    lists them. JPEGs are rewritten losslessly so that crops decode fast; they stay ordinary JPEGs. Killed or out of
+    disk? Run the same command again: it goes on where it stopped.
     """
     from rich.console import Console
 

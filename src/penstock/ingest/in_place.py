@@ -21,6 +21,7 @@ import pyarrow as pa
 from penstock.decode.image import probe_image, sniff
 from penstock.errors import ImageError
 from penstock.ingest.file_index import FileIndex, file_table, kept_index, said_of_all
+from penstock.ingest.items import Files
 from penstock.ingest.source import Source, shown
 from penstock.shard.index import encode_index
 from penstock.storage.local import LocalStore, read_file, read_start
@@ -39,7 +40,9 @@ def index_folder(source: Source, labels: str | None = None) -> FileIndex:
 
     `labels` is the file that the labels came from: a folder has one index for each.
     """
-    root = source.fields["image"].root
+    files = source.fields["image"]
+    assert isinstance(files, Files)
+    root = files.root
     store, digest = LocalStore(root), source.digest()
     stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels)}.parquet")
     kept = kept_index(store, stored_at, digest)
@@ -69,6 +72,7 @@ def _cache_name(kind: str, root: str, labels: str | None) -> str:
 def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:
     """Read every header; (index, what the system said about the files that it would not give)."""
     files = source.fields["image"]
+    assert isinstance(files, Files)
     with ThreadPoolExecutor(_PROBING_THREADS, "penstock-probe") as pool:
         paths = (files.path(position) for position in range(len(source)))
         found = list(pool.map(_probe, paths, chunksize=64))

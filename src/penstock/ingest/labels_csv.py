@@ -19,8 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from penstock.errors import SourceError, UsageError
-from penstock.ingest.image_folder import nothing_found
-from penstock.ingest.listing import Listing, files_of
+from penstock.ingest.listing import Listing, files_of, nothing_found
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import split_name, unique_keys
 from penstock.storage.local import storage_error

@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.errors import UsageError
-from penstock.ingest.source import NOT_AN_IMAGE, UNREADABLE, Files, Skipped, shown
+from penstock.ingest.items import Files
+from penstock.ingest.source import NOT_AN_IMAGE, UNREADABLE, Skipped, shown
 from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder", "place_in_order"]
+__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder", "nothing_found", "place_in_order"]
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
 
@@ -128,3 +129,12 @@ def files_of(root: str, found: Sequence[Found], suffixes: list[str]) -> Files:
         mtimes_ns=np.fromiter((file.mtime_ns for file in found), np.int64, len(found)),
         suffixes=suffixes,
     )
+
+
+def nothing_found(listing: Listing) -> UsageError:
+    """Say that a folder has no images, with an example of what it has."""
+    example = (
+        f"{len(listing.skipped)} others, for example {listing.skipped[0]}" if listing.skipped else "nothing at all"
+    )
+    expected = "images (jpg, png, webp, bmp, tiff, gif), in one folder per class"
+    return UsageError("no images here", file=shown(listing.root), got=example, expected=expected)

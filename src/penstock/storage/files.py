@@ -92,7 +92,7 @@ class StoredFiles:
         """Begin to read."""
         files, positions = np.unique(reads.file, return_inverse=True)
         plan, names = replace(reads, file=positions.astype(np.int32)), self._names(files)
-        sizes = None if self._sizes is None else self._sizes(files)
+        sizes = None if self._sizes is None or self.store.is_local else self._sizes(files)
         if self.cached is not None:
             return self.cached.begin(files, names, plan, block, sizes=sizes)
         return self.store.begin(names, plan, block, ways=ways, sizes=sizes)
