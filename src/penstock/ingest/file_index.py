@@ -88,9 +88,8 @@ class FileIndex:
 
     def _sizes(self, files: NDArray[np.int32]) -> list[int]:
         if self.file_bytes is not None:
-            return self.file_bytes[files].tolist()
-        found: list[int] = self.table.column("image.length").take(pa.array(files)).to_pylist()
-        return found
+            return [int(self.file_bytes[file]) for file in files]
+        return [int(size) for size in self.table.column("image.length").take(pa.array(files)).to_numpy()]
 
     def keep_in(self, cache: Cache) -> None:
         """Read through a cache from now on."""
