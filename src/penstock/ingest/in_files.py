@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from penstock.errors import SourceError, StorageError
+from penstock.errors import SourceError, StorageError, UsageError
 from penstock.ingest.file_index import FileIndex, decode_index, kept_index, said_of_all, unread
 from penstock.ingest.items import Ranges
 from penstock.ingest.source import shown
@@ -39,12 +39,13 @@ SIDECAR = ".index.parquet"  # added to the source's path
 def index_files(kind: Kind, path: str, options: Options) -> FileIndex:
     """Give the index of a source of a kind that can be opened in place: a kept one that still holds, or a new one."""
     assert kind.seen is not None
+    options.check(kind, path)
     seen = kind.seen(path, options)
     stored_at = os.path.join(user_cache("in_place"), f"{_name(kind, seen, options)}.parquet")
     kept = kept_index(seen.store, stored_at) or _beside(path, seen, options.access)
     if kept is not None:
         return kept
-    table = _table(kind.listed(path, options))
+    table = _table(kind.listed(path, options), path)
     is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(path)}")
     return FileIndex(seen.store, table, stored_at if is_kept else None)
 
@@ -52,7 +53,8 @@ def index_files(kind: Kind, path: str, options: Options) -> FileIndex:
 def write_sidecar(kind: Kind, path: str, options: Options, out: str | None = None) -> tuple[str, FileIndex]:
     """Go through a source and write its index beside it, or to `out`; where, and the index."""
     assert kind.seen is not None
-    seen, table = kind.seen(path, options), _table(kind.listed(path, options))
+    options.check(kind, path)
+    seen, table = kind.seen(path, options), _table(kind.listed(path, options), path)
     where = out if out is not None else path.rstrip("/") + SIDECAR
     write_anywhere(where, encode_index(table), options.access)
     return where, FileIndex(seen.store, table, None)
@@ -85,17 +87,36 @@ def _beside(path: str, seen: Seen, access: Access | None) -> FileIndex | None:
     return index
 
 
-def _table(source: Source) -> pa.Table:
-    """Make the table of an index over parts of files. Headers of images are not asked for: they are read with them."""
-    ((field, ranges),) = source.fields.items()
-    assert isinstance(ranges, Ranges)
+def _table(source: Source, path: str) -> pa.Table:
+    """Make the table of an index over parts of files. Headers of images are not asked for: they are read with them.
+
+    All fields of a sample lie in one file.
+    """
+    parts = {field: items for field, items in source.fields.items() if isinstance(items, Ranges)}
+    if len(parts) < len(source.fields):
+        what, hint = "the images' bytes are not in the file as they are", "pack it: `penstock pack`"
+        raise UsageError(f"{what}, so they cannot be opened in place", file=shown(path), hint=hint)
+    ranges = next(iter(parts.values()))
     names = pa.array([shown(name) for name in ranges.files], pa.string())
     columns: dict[str, Any] = {
         "key": pa.array(source.keys, pa.string()),
         "file": pa.DictionaryArray.from_arrays(pa.array(ranges.file), names),
+    }
+    for field, one in parts.items():
+        columns |= _columns(field, one)
+    columns |= {name: source.labels.column(name) for name in source.labels.column_names}
+    table = pa.table(columns)
+    files = list(zip(names.to_pylist(), ranges.file_bytes.tolist(), strict=True))
+    said = said_of_all(digest=_digest(table, files), classes=source.classes, skipped=source.skipped, files=files)
+    return table.replace_schema_metadata(said)
+
+
+def _columns(field: str, ranges: Ranges) -> dict[str, Any]:
+    """Give the columns of one field."""
+    columns: dict[str, Any] = {
         f"{field}.offset": pa.array(ranges.offset),
         f"{field}.length": pa.array(ranges.sizes),
-        **unread(field, len(source)),
+        **unread(field, len(ranges)),
         f"{field}.suffix": pa.array(ranges.suffixes, pa.string()).dictionary_encode(),
     }
     if ranges.frames is not None:
@@ -103,11 +124,7 @@ def _table(source: Source) -> pa.Table:
         for part in ("length", "offset"):
             values = pa.array(getattr(ranges.frames, part), FRAME_TYPES[f"frame_{part}"].value_type)
             columns[f"{field}.frame_{part}"] = pa.ListArray.from_arrays(first, values)
-    columns |= {name: source.labels.column(name) for name in source.labels.column_names}
-    table = pa.table(columns)
-    files = list(zip(names.to_pylist(), ranges.file_bytes.tolist(), strict=True))
-    said = said_of_all(digest=_digest(table, files), classes=source.classes, skipped=source.skipped, files=files)
-    return table.replace_schema_metadata(said)
+    return columns
 
 
 def _digest(table: pa.Table, files: list[tuple[str, int]]) -> str:

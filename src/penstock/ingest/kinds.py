@@ -8,6 +8,7 @@ from penstock.errors import UsageError
 from penstock.ingest.frames_20bn import FRAMES_20BN
 from penstock.ingest.image_folder import IMAGE_FOLDER
 from penstock.ingest.kind import Options
+from penstock.ingest.lmdb import LMDB
 from penstock.ingest.source import shown
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "in_place_kind", "kind_at", "kind_named", "open_source"]
 
-KINDS: tuple[Kind, ...] = (FRAMES_20BN, IMAGE_FOLDER)  # looked at in this order: the most particular first
+KINDS: tuple[Kind, ...] = (FRAMES_20BN, LMDB, IMAGE_FOLDER)  # looked at in this order: the most particular first
 
 
 def open_source(path: str, kind: str | None = None, options: Options | None = None) -> Source:
