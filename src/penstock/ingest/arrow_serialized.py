@@ -6,9 +6,9 @@
 
 A union has one child for each type of value; lists and tuples (in the oldest files each in a struct of its own) are
 lists of unions, dicts are lists of pairs of unions. An array is a 32-bit number: its place behind the stream. Names of
-children, which changed twice, say nothing that types do not. Bytes lie in the batch as they were, so an image is a range
-of the record. What stands for a Python object is a dict with the key _pytype_: that is where code could come in, and it
-is refused. So is, by Arrow, what holds a None and is older than Arrow 1.0.
+children, which changed twice, say nothing that types do not. Bytes lie in the batch as they were, so an image is a
+range of the record. What stands for a Python object is a dict with the key _pytype_: that is where code could come in,
+and it is refused. So is, by Arrow, what holds a None and is older than Arrow 1.0.
 
 The stream is read by Arrow, which checks it whole before anything in it is looked at.
 """
@@ -47,7 +47,7 @@ _TROUBLE = (
     struct.error,
     StopIteration,
 )
-_SCALARS = {pa.bool_(), pa.int64(), pa.float32(), pa.float64(), pa.string()}
+_SCALARS = {pa.bool_(), pa.int64(), pa.float16(), pa.float32(), pa.float64(), pa.string()}
 
 
 def is_arrow_serialized(data: bytes | memoryview) -> bool:
@@ -116,17 +116,18 @@ class _Record:
         at = union.offsets[row].as_py()
         if pa.types.is_struct(child.type) and child.type.num_fields == 1:
             child = child.field(0)
+        return None if child.is_null()[at].as_py() else self.of_type(child, at, depth)
+
+    def of_type(self, child: Any, at: int, depth: int) -> Any:
+        """Give one value of a union's child."""
         kind = child.type
-        if child.is_null()[at].as_py():
-            return None
         if kind == pa.binary():
             return self.blob(child, at)
         if kind == pa.int32():
             return self.array(child[at].as_py())
         if kind in _SCALARS:
-            return child[at].as_py()
-        if kind == pa.float16():
-            return float(child[at].as_py())
+            found = child[at].as_py()
+            return found.item() if isinstance(found, np.generic) else found
         if not pa.types.is_list(kind):
             raise broken("the Arrow record holds something else than data", got=f"{kind!s:.80}")
         first, stop = child.offsets[at].as_py(), child.offsets[at + 1].as_py()

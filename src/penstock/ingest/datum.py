@@ -16,11 +16,15 @@ import numpy as np
 from penstock.ingest.unwrapped import Blob, broken
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
 __all__ = ["Datum", "read_datum"]
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _BYTES = 0, 2  # kinds of fields
+_FIXED = {1: 8, 5: 4}
+_LAST_FIELD = 2**29 - 1
 _DATA, _FLOAT_DATA = 4, 6
 _NUMBERS = {1: "channels", 2: "height", 3: "width", 5: "label", 7: "encoded"}
 
@@ -51,35 +55,43 @@ def read_datum(data: bytes | memoryview) -> Datum:
     """Read a message; it must be the whole of the data. SourceError where it is none."""
     numbers = dict.fromkeys(_NUMBERS.values(), 0)
     found: Blob | None = None
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        field, kind = tag >> 3, tag & 7
-        if field == 0 or field > 1 << 28:
-            raise broken("this is no Datum", offset=at, got=f"field {field}")
-        if kind == _VARINT:
-            value, at = _varint(data, at)
-            if field in _NUMBERS:
-                numbers[_NUMBERS[field]] = value - (1 << 64 if value >> 63 else 0)
-        elif kind in {_FIXED64, _FIXED32}:
-            at += 8 if kind == _FIXED64 else 4
-        elif kind == _BYTES:
-            length, at = _varint(data, at)
-            if length > len(data) - at:
-                raise broken("the Datum is cut short", offset=at, got=f"{len(data)} bytes")
-            if field == _DATA:
-                found = Blob(memoryview(data)[at : at + length], at)
-            at += length
-        else:
-            raise broken("this is no Datum", offset=at, got=f"wire type {kind}")
+    for field, value in _fields(data):
         if field == _FLOAT_DATA:
-            raise broken("the Datum holds floating-point numbers, not a picture", offset=at)
-    if at != len(data):
-        raise broken("the Datum is cut short", offset=at, got=f"{len(data)} bytes")
+            raise broken("the Datum holds floating-point numbers, not a picture")
+        if field == _DATA and isinstance(value, Blob):
+            found = value
+        elif field in _NUMBERS and isinstance(value, int):
+            numbers[_NUMBERS[field]] = value - (1 << 64 if value >> 63 else 0)
     if found is None:
         raise broken("the Datum has no data")
     shape = numbers["channels"], numbers["height"], numbers["width"]
     return Datum(found, numbers["label"], *shape, bool(numbers["encoded"]))
+
+
+def _fields(data: bytes | memoryview) -> Iterator[tuple[int, int | Blob | None]]:
+    """Give the fields of a message: numbers and bytes; of those of fixed size only that they are there."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        field, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+            yield field, value
+        elif kind == _BYTES:
+            length, at = _varint(data, at)
+            if length > len(data) - at:
+                break
+            yield field, Blob(memoryview(data)[at : at + length], at)
+            at += length
+        elif kind in _FIXED:
+            at += _FIXED[kind]
+            yield field, None
+        else:
+            raise broken("this is no Datum", offset=at, got=f"wire type {kind}")
+        if not 0 < field <= _LAST_FIELD:
+            raise broken("this is no Datum", offset=at, got=f"field {field}")
+    if at != len(data):
+        raise broken("the Datum is cut short", offset=at, got=f"{len(data)} bytes")
 
 
 def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:

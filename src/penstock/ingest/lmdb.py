@@ -86,11 +86,8 @@ def _listed(path: str, options: Options) -> Source:
     if not records:
         got = f"{len(values.keys)} keys, for example {skipped[0]}" if skipped else "no keys"
         raise SourceError("there are no images in this file", file=shown(path), got=got)
-    numbers = np.array([number for number, _ in records], np.int64)
     labels, left_out = label_table([record.labels for _, record in records], ("image",))
-    texts = [_text(values.keys[number]) for number in numbers.tolist()]
-    keys, suffixes = unique_keys(texts)
-    items = _items(seen, values, numbers, [record.place for _, record in records], form, (texts, suffixes))
+    keys, items = _items(seen, values, records, form)
     classes = class_names(options.labels, labels)
     return Source("lmdb", {"image": items}, keys, labels, classes, (*skipped, *left_out))
 
@@ -123,14 +120,32 @@ def _records(
     found: dict[int, _Found] = {}
     broken: dict[int, Skipped] = {}
     for number, data in _read(seen, values, numbers):
-        try:
-            record = record_of(data, form)
+        record = _tried(data, form)
+        if isinstance(record, Record):
             found[number] = _Found(record.place, record.labels)
-        except SourceError as error:
-            error.byte_range = _place(values, number)
-            broken[number] = Skipped(_text(values.keys[number]), BROKEN, str(error).partition("\n")[0])
+        else:
+            record.byte_range = _place(values, number)
+            broken[number] = Skipped(_text(values.keys[number]), BROKEN, str(record).partition("\n")[0])
     inside = numbers.tolist()
     return [(one, found[one]) for one in inside if one in found], form, [broken[one] for one in inside if one in broken]
+
+
+def _tried(data: bytes | memoryview, form: str) -> Record | SourceError:
+    """Unwrap a record, or say why that cannot be."""
+    try:
+        return record_of(data, form)
+    except SourceError as error:
+        return error
+
+
+def _formed(data: bytes) -> str | SourceError:
+    """Find the form of a record, or say why it has none."""
+    try:
+        form = form_of(data)
+    except SourceError as error:
+        return error
+    found = _tried(data, form)
+    return form if isinstance(found, Record) else found
 
 
 @final
@@ -148,18 +163,17 @@ def _place(values: Values, number: int) -> tuple[int, int]:
 
 def _form(seen: Seen, values: Values, numbers: NDArray[np.int64], path: str) -> str:
     """Find the form of a file's records."""
-    trouble: SourceError | None = None
-    for number, data in _read(seen, values, numbers[:_TRIES]):
-        try:
-            form = form_of(data)
-            record_of(data, form)
-        except SourceError as error:
-            error.file, error.sample, error.byte_range = path, _text(values.keys[number]), _place(values, number)
-            trouble = trouble or error
-        else:
+    first = numbers[:_TRIES]
+    found = {number: bytes(data) for number, data in _read(seen, values, first)}
+    trouble: list[SourceError] = []
+    for number in first.tolist():
+        form = _formed(found[number])
+        if isinstance(form, str):
             return form
-    if trouble is not None:
-        raise trouble
+        form.file, form.sample, form.byte_range = path, _text(values.keys[number]), _place(values, number)
+        trouble.append(form)
+    if trouble:
+        raise trouble[0]
     return "image"
 
 
@@ -211,31 +225,20 @@ def _text(key: bytes) -> str:
 
 
 def _items(
-    seen: Seen,
-    values: Values,
-    numbers: NDArray[np.int64],
-    places: Sequence[tuple[int, int] | None],
-    form: str,
-    named: tuple[list[str], list[str]],
-) -> Ranges | Unwrapped:
-    """Give the images: parts of the file, or where some have to be made, records that are unwrapped when read."""
-    texts, suffixes = named
-    whole = Ranges(
-        seen.store,
-        seen.names,
-        seen.sizes,
-        seen.stamp,
-        np.zeros(len(numbers), np.int32),
-        values.offset[numbers],
-        values.length[numbers],
-        texts,
-        suffixes,
-    )
-    if any(place is None for place in places):
-        return Unwrapped(whole, form)
-    inside = np.array(places, np.int64).reshape(-1, 2)
-    offset, sizes = whole.offset + inside[:, 0], np.ascontiguousarray(inside[:, 1])
-    return Ranges(seen.store, seen.names, seen.sizes, seen.stamp, whole.file, offset, sizes, texts, suffixes)
+    seen: Seen, values: Values, records: list[tuple[int, _Found]], form: str
+) -> tuple[list[str], Ranges | Unwrapped]:
+    """Give the samples' keys, and their images: parts of the file, or records to be unwrapped when they are read."""
+    numbers = np.array([number for number, _ in records], np.int64)
+    places = [record.place for _, record in records]
+    names = [_text(values.keys[number]) for number in numbers.tolist()]
+    keys, suffixes = unique_keys(names)
+    offset, sizes, file = values.offset[numbers], values.length[numbers], np.zeros(len(numbers), np.int32)
+    is_made = any(place is None for place in places)
+    if not is_made:
+        inside = np.array(places, np.int64).reshape(-1, 2)
+        offset, sizes = offset + inside[:, 0], np.ascontiguousarray(inside[:, 1])
+    items = Ranges(seen.store, seen.names, seen.sizes, seen.stamp, file, offset, sizes, names, suffixes)
+    return keys, Unwrapped(items, form) if is_made else items
 
 
 @final

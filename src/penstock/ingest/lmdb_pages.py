@@ -5,14 +5,15 @@ number is the newer. It names the root of a B+ tree. A branch page holds keys an
 keys and values; a value too large for that lies in overflow pages, which follow one another. So every value is one
 range of bytes, and an index over ranges is all that it takes to read it, from a disk or from a store.
 
-    page      number (8), padding (2), flags (2), lower (2), upper (2); a table of 16-bit places of nodes up to `lower`
+    page      number (8), padding (2), flags (2), lower (2), upper (2); 16-bit places of nodes, up to `lower`
     node      lo (2), hi (2), flags (2), length of the key (2), key, value
               of a leaf, lo and hi are the value's length; of a branch, with the flags, the number of the page below
-    meta      page header; magic (4), version (4), address (8), map size (8), two trees of 48 bytes, last page, transaction
+    meta      page header; magic (4), version (4), address (8), map size (8), two trees of 48 bytes, last page (8),
+              transaction (8)
     tree      page size or padding (4), flags (2), depth (2), branches, leaves, overflow pages, entries, root (8 each)
 
-Numbers are little-endian, pages as a 64-bit machine writes them. Nothing of a file is believed: places are compared with
-the page, pages with the file, and no page is visited twice. What is read is the pages of the tree, level by level, in
+Numbers are little-endian, pages as a 64-bit machine writes them. Nothing of a file is believed: places are compared
+with the page, pages with the file, and no page is visited twice. What is read is the pages of the tree, level by level, in
 few large reads; no value is touched. Files are never written, and no lock is taken: whoever is still writing one has
 no business being read.
 """
@@ -106,7 +107,9 @@ def values_of(store: Store, name: str, size: int) -> Values:
                 raise file.broken("a page is in the tree twice", number * tree.page_bytes, tree.page_bytes)
             seen.add(number)
             if is_last:
-                _leaf(file, tree.page_bytes, number, page, keys, places)
+                found = list(_leaf(file, tree.page_bytes, number, page))
+                keys += [key for key, _, _ in found]
+                places += [(offset, length) for _, offset, length in found]
             else:
                 below += _branch(file, tree.page_bytes, number, page)
         level = below
@@ -214,10 +217,8 @@ def _branch(file: _File, page_bytes: int, number: int, page: bytes) -> list[int]
     return [low | flags << 32 for _, _, flags, low in _nodes(file, page_bytes, number, page, _BRANCH)]
 
 
-def _leaf(
-    file: _File, page_bytes: int, number: int, page: bytes, keys: list[bytes], places: list[tuple[int, int]]
-) -> None:
-    """Add a leaf's keys and the places of their values."""
+def _leaf(file: _File, page_bytes: int, number: int, page: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Give a leaf's keys, and offset and length of their values."""
     base = number * page_bytes
     for start, key_bytes, flags, size in _nodes(file, page_bytes, number, page, _LEAF):
         key, at = page[start : start + key_bytes], start + key_bytes
@@ -232,5 +233,4 @@ def _leaf(
             place = overflow * page_bytes + _HEADER
             if not 2 <= overflow < _MOST_PAGES:
                 raise file.broken("a value's overflow page cannot be", base, page_bytes, got=f"{overflow} of {key!r}")
-        keys.append(key)
-        places.append((place, size))
+        yield key, place, size

@@ -1,7 +1,7 @@
 """Reads MessagePack, with the arrays of msgpack-numpy in it (https://github.com/msgpack/msgpack/blob/master/spec.md).
 
-An array is a map there: nd (true), type (a dtype), kind, shape, data; a single number has nd false. Its names are text or
-bytes, as the writer's settings had it. Extension types are refused, as are lists deeper than any record's.
+An array is a map there: nd (true), type (a dtype), kind, shape, data; a single number has nd false. Its names are text
+or bytes, as the writer's settings had it. Extension types are refused, as are lists deeper than any record's.
 """
 
 from __future__ import annotations

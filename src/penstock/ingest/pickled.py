@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import struct
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, Any, final
 
 from penstock.errors import SourceError
 from penstock.ingest.unwrapped import Array, Blob, broken
@@ -42,10 +42,12 @@ _KNOWN = {
 }
 
 
-class _Name(NamedTuple):
+@final
+class _Name:
     """One of the names above."""
 
-    what: str
+    def __init__(self, what: str) -> None:
+        self.what = what
 
 
 @final
@@ -72,7 +74,16 @@ def read_pickle(data: bytes | memoryview) -> Any:
         return _finished(found, {})
     except SourceError:
         raise
-    except (IndexError, KeyError, ValueError, TypeError, struct.error, RecursionError, OverflowError, SyntaxError) as error:
+    except (
+        IndexError,
+        KeyError,
+        ValueError,
+        TypeError,
+        struct.error,
+        RecursionError,
+        OverflowError,
+        SyntaxError,
+    ) as error:
         what = "the pickle is broken"
         raise broken(what, offset=machine.at, got=f"{type(error).__name__}: {error!s:.80}") from None
 
@@ -177,7 +188,9 @@ class _Machine:
         """Push a known name; refuse any other."""
         what = _KNOWN.get(f"{module} {name}")
         if what is None:
-            hint = "it is never run; make the dataset again as bytes and numbers, or unpickle it yourself if you trust it"
+            hint = (
+                "it is never run; make the dataset again as bytes and numbers, or unpickle it yourself if you trust it"
+            )
             error = broken("the pickle asks for code, which is refused", offset=self.at, got=f"{module}.{name}"[:120])
             error.hint = hint
             raise error

@@ -91,7 +91,9 @@ def record_of(data: bytes | memoryview, form: str) -> Record:
         is_image = datum.is_encoded or sniff(datum.data.data) is not None
         return Record(datum.data if is_image else datum, {"label": datum.label})
     found = _READERS[form](data)
-    named = found.items() if isinstance(found, dict) else enumerate(found if isinstance(found, (list, tuple)) else [found])
+    named = (
+        found.items() if isinstance(found, dict) else enumerate(found if isinstance(found, (list, tuple)) else [found])
+    )
     pictures: list[Blob] = []
     labels: dict[str, Any] = {}
     for name, value in named:

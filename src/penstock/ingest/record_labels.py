@@ -45,16 +45,25 @@ def _column(name: str, values: list[Any], taken: set[str]) -> pa.Array | str:
     if not there:
         return "it has no value anywhere"
     kinds = {type(value) for value in there}
+    found = _typed(values, kinds, is_whole=len(there) == len(values))
+    return (
+        f"its values are no plain ones: {', '.join(sorted(kind.__name__ for kind in kinds))}"
+        if found is None
+        else found
+    )
+
+
+def _typed(values: list[Any], kinds: set[type], *, is_whole: bool) -> pa.Array | None:
+    """Give values of these types as a column; None where there is no type for them all."""
     if kinds == {str}:
         return pa.array([None if value is None else _encodable(value) for value in values], pa.string())
-    is_whole = len(there) == len(values)
     if kinds == {bool} and is_whole:
         return pa.array(values, pa.bool_())
-    if kinds == {int} and is_whole and all(-(2**63) <= value < 2**63 for value in there):
+    if kinds == {int} and is_whole and all(-(2**63) <= value < 2**63 for value in values):
         return pa.array(values, pa.int64())
-    if kinds <= {int, float} and all(abs(value) < 2**53 for value in there if type(value) is int):
+    if kinds <= {int, float} and all(abs(value) < 2**53 for value in values if type(value) is int):
         return pa.array([float("nan") if value is None else float(value) for value in values], pa.float64())
-    return f"its values are no plain ones: {', '.join(sorted(kind.__name__ for kind in kinds))}"
+    return None
 
 
 def _encodable(value: str) -> str:
