@@ -10,6 +10,7 @@ from penstock.ingest.image_folder import IMAGE_FOLDER
 from penstock.ingest.kind import Options
 from penstock.ingest.lmdb import LMDB
 from penstock.ingest.source import shown
+from penstock.ingest.web_tars import WEBDATASET
 
 if TYPE_CHECKING:
     from penstock.ingest.kind import Kind
@@ -17,7 +18,12 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "in_place_kind", "kind_at", "kind_named", "open_source"]
 
-KINDS: tuple[Kind, ...] = (FRAMES_20BN, LMDB, IMAGE_FOLDER)  # looked at in this order: the most particular first
+KINDS: tuple[Kind, ...] = (
+    FRAMES_20BN,
+    LMDB,
+    WEBDATASET,
+    IMAGE_FOLDER,
+)  # looked at in this order: the most particular first
 
 
 def open_source(path: str, kind: str | None = None, options: Options | None = None) -> Source:

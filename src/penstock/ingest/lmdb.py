@@ -52,7 +52,7 @@ _TRIES = 16  # records among which one must have a form
 def _seen(path: str, options: Options) -> Seen:
     """Look at the file."""
     folder, name = _placed(path)
-    store = store_at(folder, options.access)
+    store = store_at(folder, options.access if is_url(folder) else None)
     size = store.size(name)
     if size is None and is_url(path):
         name = f"{name}/{_DATA}"

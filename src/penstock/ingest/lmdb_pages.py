@@ -13,9 +13,9 @@ range of bytes, and an index over ranges is all that it takes to read it, from a
     tree      page size or padding (4), flags (2), depth (2), branches, leaves, overflow pages, entries, root (8 each)
 
 Numbers are little-endian, pages as a 64-bit machine writes them. Nothing of a file is believed: places are compared
-with the page, pages with the file, and no page is visited twice. What is read is the pages of the tree, level by level, in
-few large reads; no value is touched. Files are never written, and no lock is taken: whoever is still writing one has
-no business being read.
+with the page, pages with the file, and no page is visited twice. What is read is the pages of the tree, level by level,
+in few large reads; no value is touched. Files are never written, and no lock is taken: a file that somebody still
+writes is not to be read.
 """
 
 from __future__ import annotations
