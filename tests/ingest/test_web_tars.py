@@ -1,5 +1,6 @@
 """WebDataset tars: what the real webdataset wrote, in place, packed, here and in stores; what is wrong by name."""
 
+import gc
 import pickle
 import shutil
 import tarfile
