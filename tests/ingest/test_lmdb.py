@@ -15,6 +15,7 @@ from penstock.ingest.items import Ranges
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
 from tests import folders, images, lmdbs, stores
+from tests.ingest.conformance import CHECKS, Case, Made, name
 
 COUNT = 12
 JPEGS = lmdbs.jpegs(COUNT)
@@ -45,7 +46,7 @@ def test_samples_are_in_the_order_of_their_numbers_in_place(tmp_path, layout, du
 def test_a_file_by_an_old_arrow_is_opened_without_it(tmp_path, version):
     values = lmdbs.golden(version)
     records = {b"0": "record", b"1": "array record", b"10": "record", b"__keys__": "keys", b"__len__": "length"}
-    path = lmdbs.write(tmp_path / "x.lmdb", [(key, values[name]) for key, name in records.items()])
+    path = lmdbs.write(tmp_path / "x.lmdb", [(key, values[value]) for key, value in records.items()])
     dataset = penstock.open(path)
     jpeg = (lmdbs.GOLDEN / "small.jpg").read_bytes()
     assert [(sample.key, sample.fields["image"].data) for sample in dataset] == [("0", jpeg), ("1", jpeg), ("10", jpeg)]
@@ -209,11 +210,32 @@ def test_the_digest_changes_with_the_data_and_sources_travel(tmp_path):
     assert penstock.open(path)[3].fields["image"].data == folders.jpeg(99)
 
 
-def test_only_such_files_are_taken_for_one(tmp_path):
-    path = lmdbs.efficient(tmp_path / "train.bin")
-    assert kind_at(str(path)).name == "lmdb"
-    photos = folders.classes(tmp_path / "photos")
-    assert kind_at(str(photos)).name == "image-folder"
+def _change(folder):
+    path = folder / "x.lmdb"
+    with lmdb.open(str(path), subdir=False, lock=False) as environment, environment.begin(write=True) as writing:
+        assert writing.put(b"3", pickle.dumps((folders.jpeg(99), 0)))
+
+
+def _lose(folder):
+    path = folder / "x.lmdb"
+    with lmdb.open(str(path), subdir=False, lock=False) as environment, environment.begin(write=True) as writing:
+        assert writing.delete(b"5")
+    return "5"
+
+
+def _made(folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    path = lmdbs.efficient(folder / "x.lmdb")
+    return Made(str(path), [f"{at}" for at in range(COUNT)], [[data] for data in JPEGS], {"label": LABELS})
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=name)
+def test_a_source_of_this_kind(check, tmp_path):
+    check(Case("lmdb", _made, _change, _lose), tmp_path)
+
+
+def test_a_file_is_known_by_its_beginning_and_not_by_its_name(tmp_path):
+    assert kind_at(str(lmdbs.efficient(tmp_path / "train.bin"))).name == "lmdb"
     (tmp_path / "x.lmdb").write_bytes(b"no database")
     with pytest.raises(UsageError, match="no dataset here"):
         kind_at(str(tmp_path / "x.lmdb"))

@@ -14,6 +14,7 @@ from penstock.errors import SourceError, StorageError, UsageError
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
 from tests import folders, images, stores, webtars
+from tests.ingest.conformance import CHECKS, Case, Made, name
 
 COUNT = 10
 JPEGS = [folders.jpeg(at) for at in range(COUNT)]
@@ -25,9 +26,9 @@ def bytes_of(dataset):
     return [sample.fields["image"].data for sample in dataset]
 
 
-@pytest.mark.parametrize("name", ["", "x-{000000..000002}.tar", "x-*.tar"])
-def test_a_folder_or_a_pattern_of_tars_is_opened_in_place(tmp_path, name):
-    path = webtars.shards(tmp_path / "tars", COUNT) / name
+@pytest.mark.parametrize("pattern", ["", "x-{000000..000002}.tar", "x-*.tar"])
+def test_a_folder_or_a_pattern_of_tars_is_opened_in_place(tmp_path, pattern):
+    path = webtars.shards(tmp_path / "tars", COUNT) / pattern
     dataset = penstock.open(path)
     assert ([sample.key for sample in dataset], bytes_of(dataset)) == (KEYS, JPEGS)
     assert dataset.labels("label").tolist() == LABELS
@@ -246,11 +247,31 @@ def test_the_index_is_kept_until_a_tar_changes_and_sources_travel(tmp_path):
     assert bytes_of(penstock.open(path)) == JPEGS[1:5]
 
 
-def test_only_tars_are_taken_for_some(tmp_path):
-    webtars.shards(tmp_path / "tars", 4)
+def _made(folder):
+    path = webtars.shards(folder / "tars", COUNT)
+    return Made(str(path), KEYS, [[data] for data in JPEGS], {"label": LABELS})
+
+
+def _change(folder):
+    samples = [webtars.sample(at) for at in range(4)]
+    samples[2]["jpg"] = folders.jpeg(99)
+    webtars.write(folder / "tars" / "x-000000.tar", samples)
+
+
+def _lose(folder):
+    samples = [webtars.sample(at) for at in range(4)]
+    del samples[1]["jpg"]
+    webtars.write(folder / "tars" / "x-000000.tar", samples)
+    return "x-000000.tar: photos/00001"
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=name)
+def test_a_source_of_this_kind(check, tmp_path):
+    check(Case("webdataset", _made, _change, _lose), tmp_path)
+
+
+def test_a_folder_of_images_that_has_a_tar_in_it_is_one_of_images(tmp_path):
     photos = folders.classes(tmp_path / "photos")
-    assert kind_at(str(tmp_path / "tars")).name == "webdataset"
-    assert kind_at(str(photos)).name == "image-folder"
     webtars.write(photos / "x.tar", [webtars.sample(0)])
     assert kind_at(str(photos)).name == "image-folder"
 

@@ -26,7 +26,7 @@ from penstock.ingest.items import Ranges
 from penstock.ingest.kind import Kind, Seen
 from penstock.ingest.lmdb_pages import Values, is_lmdb, read_ranges, values_of
 from penstock.ingest.record import Record, form_of, record_of, value_of
-from penstock.ingest.record_labels import class_names, label_table
+from penstock.ingest.record_labels import labels_of_records
 from penstock.ingest.source import BROKEN, UNREADABLE, Skipped, Source, shown
 from penstock.ingest.unwrapped import Blob
 from penstock.shard.keys import unique_keys
@@ -86,9 +86,9 @@ def _listed(path: str, options: Options) -> Source:
     if not records:
         got = f"{len(values.keys)} keys, for example {skipped[0]}" if skipped else "no keys"
         raise SourceError("there are no images in this file", file=shown(path), got=got)
-    labels, left_out = label_table([record.labels for _, record in records], ("image",))
+    rows = [record.labels for _, record in records]
+    labels, classes, left_out = labels_of_records(rows, ("image",), path, options.labels)
     keys, items = _items(seen, values, records, form)
-    classes = class_names(options.labels, labels)
     return Source("lmdb", {"image": items}, keys, labels, classes, (*skipped, *left_out))
 
 

@@ -10,20 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from penstock.errors import SourceError
+from penstock.errors import UsageError
+from penstock.ingest.label_table import with_classes
 from penstock.ingest.source import UNREADABLE, Skipped, shown
-from penstock.storage.local import read_file, storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["class_names", "label_table"]
+__all__ = ["labels_of_records"]
 
 _ALWAYS_TAKEN = frozenset({"key", "file"})
 
 
-def label_table(rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> tuple[pa.Table, list[Skipped]]:
-    """Give the table, and what is left out of it. `fields` are the names of binary fields."""
+def labels_of_records(
+    rows: Sequence[dict[str, Any]], fields: Sequence[str], path: str, names: str | None = None
+) -> tuple[pa.Table, tuple[str, ...] | None, list[Skipped]]:
+    """Give the table, the classes, and what is left out.
+
+    `fields` are the names of binary fields, `names` is a file of class names: labels are positions among them. Without
+    it labels that are text are numbered in sorted order.
+    """
     columns: dict[str, pa.Array] = {}
     left_out: list[Skipped] = []
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -32,9 +38,10 @@ def label_table(rows: Sequence[dict[str, Any]], fields: Sequence[str]) -> tuple[
             left_out.append(Skipped(f"label {shown(name)}", UNREADABLE, found, is_expected=True))
         else:
             columns[name] = found
-    if not columns:
-        return pa.table({}), left_out
-    return pa.table(columns), left_out
+    if names is not None and "label" not in columns:
+        raise UsageError("class names are given, but the samples have no labels", file=shown(path), got=shown(names))
+    labels, classes = with_classes(pa.table(columns), path, names)
+    return labels, classes, left_out
 
 
 def _column(name: str, values: list[Any], taken: set[str]) -> pa.Array | str:
@@ -69,22 +76,3 @@ def _typed(values: list[Any], kinds: set[type], *, is_whole: bool) -> pa.Array |
 def _encodable(value: str) -> str:
     """Make text fit for UTF-8."""
     return value.encode("utf-8", "backslashreplace").decode()
-
-
-def class_names(path: str | None, labels: pa.Table) -> tuple[str, ...] | None:
-    """Read a file that names one class per line, and see that every label is one of them."""
-    if path is None:
-        return None
-    try:
-        names = tuple(line.strip() for line in read_file(path).decode("utf-8-sig").splitlines() if line.strip())
-    except OSError as error:
-        raise storage_error(error, path) from error
-    except UnicodeDecodeError as error:
-        raise SourceError("the file is not text in UTF-8", file=shown(path), got=str(error)) from error
-    if "label" not in labels.column_names or not pa.types.is_integer(labels.schema.field("label").type):
-        raise SourceError("names of classes are given, but no sample has a number as its label", file=shown(path))
-    found = labels.column("label").to_numpy()
-    if len(found) and not 0 <= found.min() <= found.max() < len(names):
-        got, expected = f"{found.min()} to {found.max()}", f"0 to {len(names) - 1}: the file has {len(names)} names"
-        raise SourceError("labels that are no class", file=shown(path), got=got, expected=expected)
-    return names

@@ -25,7 +25,7 @@ from penstock.ingest.items import Ranges
 from penstock.ingest.kind import Kind, Seen
 from penstock.ingest.listing import IMAGE_SUFFIXES
 from penstock.ingest.patterns import STARS, expanded, has_stars
-from penstock.ingest.record_labels import class_names, label_table
+from penstock.ingest.record_labels import labels_of_records
 from penstock.ingest.source import BROKEN, NOT_AN_IMAGE, UNLABELLED, Skipped, Source, shown
 from penstock.ingest.web_samples import TarSamples, samples_of
 from penstock.ingest.windowed import Windowed
@@ -176,10 +176,9 @@ def _listed(path: str, options: Options) -> Source:
     if not kept:
         got = str(skipped[0]).partition("\n")[0] if skipped else "no members"
         raise SourceError("there are no images in these tars", file=shown(path), got=got)
-    labels, left_out = label_table([sample.labels for _, sample in kept], fields)
+    labels, classes, left_out = labels_of_records([sample.labels for _, sample in kept], fields, path, options.labels)
     names = _names(seen, kept)
     items = {field: _ranges(seen, kept, field) for field in fields}
-    classes = class_names(options.labels, labels)
     return Source("webdataset", items, unique_keys(names)[0], labels, classes, (*skipped, *odd, *left_out))
 
 
