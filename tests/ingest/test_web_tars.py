@@ -108,8 +108,8 @@ def test_members_of_json_are_columns_where_they_are_plain(tmp_path):
 
 
 def test_tars_with_the_same_keys_are_told_apart_by_their_names(tmp_path):
-    for name in ("a", "b"):
-        webtars.write(tmp_path / f"{name}.tar", [webtars.sample(at) for at in range(2)])
+    for tar in ("a", "b"):
+        webtars.write(tmp_path / f"{tar}.tar", [webtars.sample(at) for at in range(2)])
     assert open_source(str(tmp_path)).keys == ["a/photos/00000", "a/photos/00001", "b/photos/00000", "b/photos/00001"]
 
 
@@ -209,11 +209,11 @@ def test_a_tar_without_its_end_keeps_all_samples_and_is_told_of(tmp_path):
 def test_compressed_tars_are_refused_with_what_to_do(tmp_path):
     path = webtars.write(tmp_path / "x.tar", [webtars.sample(0)])
     shutil.make_archive(str(tmp_path / "y"), "gztar", tmp_path, "x.tar")
-    for name in ("y.tar.gz", "z.tar"):
-        if name == "z.tar":
-            (tmp_path / "y.tar.gz").rename(tmp_path / name)
+    for tar in ("y.tar.gz", "z.tar"):
+        if tar == "z.tar":
+            (tmp_path / "y.tar.gz").rename(tmp_path / tar)
         with pytest.raises(UsageError, match=r"the tar is compressed(.|\n)*decompress it first"):
-            penstock.open(tmp_path / name)
+            penstock.open(tmp_path / tar)
     assert path.exists()
 
 
@@ -281,8 +281,8 @@ def test_tars_in_a_bucket_are_walked_and_read_there(tmp_path, seaweedfs, monkeyp
     folder = webtars.shards(tmp_path / "tars", COUNT)
     access = stores.access(seaweedfs.endpoint)
     url = stores.uploaded(seaweedfs, folder, "test_web_tars/tars")
-    for name in ("x-{000000..000002}.tar", "x-*.tar"):
-        dataset = penstock.open(f"{url}/{name}", access=access)
+    for pattern in ("x-{000000..000002}.tar", "x-*.tar"):
+        dataset = penstock.open(f"{url}/{pattern}", access=access)
         assert (bytes_of(dataset), dataset.labels("label").tolist()) == (JPEGS, LABELS)
     penstock.pack(f"{url}/x-*.tar", tmp_path / "x.pen", keep_bytes=True, seed=None, access=access)
     assert bytes_of(penstock.open(tmp_path / "x.pen")) == JPEGS
