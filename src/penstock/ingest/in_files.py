@@ -2,8 +2,9 @@
 
 Finding the parts means going through the files once (the headers of a tar, the pages of an LMDB). What that comes to is
 kept in the user's cache, under the files' sizes and times: opened again, it is there at once. `penstock index` writes
-the same beside the files, for other machines and other users. Such a side-car holds as long as it names the same files
-with the same sizes.
+the same beside the files, for other machines and other users. Files are copied, and then have other times. So such a
+side-car holds as long as it names the same files, with the same sizes and the same beginnings: a tar's first header, an
+LMDB's last transaction.
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ from penstock.ingest.source import shown
 from penstock.shard.frames import FRAME_TYPES
 from penstock.shard.index import encode_index
 from penstock.storage.location import is_url
+from penstock.storage.ranges import plan_reads
 from penstock.storage.user_cache import keep, user_cache
 from penstock.storage.where import read_anywhere, write_anywhere
 
 if TYPE_CHECKING:
     from penstock.ingest.kind import Kind, Options, Seen
     from penstock.ingest.source import Source
-    from penstock.storage.location import Access
 
 __all__ = ["SIDECAR", "index_files", "write_sidecar"]
 
 SIDECAR = ".index.parquet"  # added to the source's path
+_BEGINNINGS = b"penstock.beginnings"  # of a side-car's metadata
+_BEGINNING_BYTES = 8192  # both meta pages of an LMDB
 
 
 def index_files(kind: Kind, path: str, options: Options) -> FileIndex:
@@ -42,7 +45,7 @@ def index_files(kind: Kind, path: str, options: Options) -> FileIndex:
     options.check(kind, path)
     seen = kind.seen(path, options)
     stored_at = os.path.join(user_cache("in_place"), f"{_name(kind, seen, options)}.parquet")
-    kept = kept_index(seen.store, stored_at) or _beside(path, seen, options.access)
+    kept = kept_index(seen.store, stored_at) or _beside(path, seen, options)
     if kept is not None:
         return kept
     table = _table(kind.listed(path, options), path)
@@ -56,35 +59,56 @@ def write_sidecar(kind: Kind, path: str, options: Options, out: str | None = Non
     options.check(kind, path)
     seen, table = kind.seen(path, options), _table(kind.listed(path, options), path)
     where = out if out is not None else path.rstrip("/") + SIDECAR
-    write_anywhere(where, encode_index(table), options.access)
+    said = {**table.schema.metadata, _BEGINNINGS: _beginnings(seen)}
+    write_anywhere(where, encode_index(table.replace_schema_metadata(said)), options.access)
     return where, FileIndex(seen.store, table, None)
 
 
 def _name(kind: Kind, seen: Seen, options: Options) -> str:
     """Name what is known before the files are read: another name, once any of it is another."""
-    shaping = (options.labels, options.label_name, options.subset)
     place = seen.store.place if is_url(seen.store.place) else os.path.realpath(seen.store.place)
-    parts = repr((kind.name, place, seen.names, seen.sizes.tolist(), seen.stamp, shaping))
+    parts = repr((kind.name, place, seen.names, seen.sizes.tolist(), seen.stamp, _shaping(options)))
     return hashlib.sha256(parts.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def _beside(path: str, seen: Seen, access: Access | None) -> FileIndex | None:
-    """Give the index of a side-car, where there is one that still holds."""
+def _shaping(options: Options) -> tuple[str | None, ...]:
+    """Give what a caller may say that changes the samples."""
+    return options.labels, options.label_name, options.subset
+
+
+def _beside(path: str, seen: Seen, options: Options) -> FileIndex | None:
+    """Give the index of a side-car, where there is one that still holds. It knows nothing of what a caller says."""
     where = path.rstrip("/") + SIDECAR
+    if any(part is not None for part in _shaping(options)):
+        return None
     if not is_url(path) and not os.path.exists(where):
         return None
     try:
-        data = read_anywhere(where, access)
+        data = read_anywhere(where, options.access)
     except StorageError as error:
         if error.errno == errno.ENOENT:
             return None
         raise
-    index = FileIndex(seen.store, decode_index(data, where), None)
+    table = decode_index(data, where)
+    index = FileIndex(seen.store, table, None)
     named, sizes = [shown(name) for name in seen.names], index.file_bytes
-    if index.few != named or sizes is None or not np.array_equal(sizes, seen.sizes):
+    is_same = index.few == named and sizes is not None and np.array_equal(sizes, seen.sizes)
+    if not is_same or table.schema.metadata.get(_BEGINNINGS) != _beginnings(seen).encode():
         hint = "make it anew: `penstock index`, or remove it"
         raise SourceError("the side-car index is of other files, or these have changed", file=shown(where), hint=hint)
     return index
+
+
+def _beginnings(seen: Seen) -> str:
+    """Identify the first bytes of the files."""
+    count = len(seen.names)
+    lengths = np.minimum(seen.sizes, _BEGINNING_BYTES)
+    plan = plan_reads(np.arange(count, dtype=np.int32), np.zeros(count, np.int64), lengths)
+    block = np.empty(plan.block_bytes, np.uint8)
+    for failure in seen.store.begin(list(seen.names), plan, block).failures():
+        name = shown(seen.paths[int(plan.file[failure.read])])
+        raise failure.error or SourceError("the file became shorter while it was read", file=name)
+    return hashlib.sha256(lengths.tobytes() + block.tobytes()).hexdigest()
 
 
 def _table(source: Source, path: str) -> pa.Table:
