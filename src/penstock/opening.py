@@ -7,13 +7,13 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from penstock.dataset import Dataset
-from penstock.errors import StorageError, UsageError
+from penstock.errors import FormatError, StorageError, UsageError
 from penstock.ingest.duplicates import one_of_each
 from penstock.ingest.in_files import index_files
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.items import Files
 from penstock.ingest.kind import Options
-from penstock.ingest.kinds import in_place_kind, open_source
+from penstock.ingest.kinds import KINDS, in_place_kind, open_source
 from penstock.ingest.object_index import open_objects
 from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import shown
@@ -70,7 +70,12 @@ def open_dataset(
     if is_object_list(folder):
         if labels is not None:
             raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
-        objects = open_objects(folder, root=root, classes=classes, access=access)
+        try:
+            objects = open_objects(folder, root=root, classes=classes, access=access)
+        except FormatError:
+            if classes is not None or is_url(folder) or not any(kind.detects(folder) for kind in KINDS):
+                raise
+            objects = _opened_files(folder, labels, root, access)  # another list, with a name like that of one
     elif (kind := in_place_kind(folder)) is not None:
         objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
     elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
