@@ -13,7 +13,7 @@ from penstock.ingest.in_files import index_files
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.items import Files
 from penstock.ingest.kind import Options
-from penstock.ingest.kinds import KINDS, in_place_kind, open_source
+from penstock.ingest.kinds import KINDS, in_place_kind, kind_at, open_source
 from penstock.ingest.object_index import open_objects
 from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import shown
@@ -116,10 +116,13 @@ def _opened_files(
         expected = "a packed dataset or a folder of images"
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
     named, below = (None if path is None else os.fspath(path) for path in (labels, root))
-    source = one_of_each(open_source(folder, options=Options(labels=named, root=below)))
-    if not all(isinstance(items, Files) for items in source.fields.values()):
+    kind = kind_at(folder)
+    source = (
+        one_of_each(open_source(folder, kind.name, Options(labels=named, root=below))) if kind.is_of_files else None
+    )
+    if source is None or not all(isinstance(items, Files) for items in source.fields.values()):
         hint = "pack it: `penstock pack`"
-        raise UsageError(f"a source of kind {source.kind} cannot be opened in place", file=shown(folder), hint=hint)
+        raise UsageError(f"a source of kind {kind.name} cannot be opened in place", file=shown(folder), hint=hint)
     return index_folder(source, named, folder if os.path.isfile(folder) else None)
 
 

@@ -102,4 +102,5 @@ IMAGE_LIST = Kind(
     detects=_detects,
     listed=_listed,
     options=frozenset({"root", "labels"}),
+    is_of_files=True,
 )

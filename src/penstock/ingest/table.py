@@ -116,4 +116,5 @@ TABLE = Kind(
     detects=_detects,
     listed=_listed,
     options=frozenset({"root", "labels", "label_name", "frame_rate"}),
+    is_of_files=True,
 )
