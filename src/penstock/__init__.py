@@ -14,7 +14,8 @@ The house, highest floor first. A room uses the floors below it and none of its 
     loader.py     READ PATH: order → read → decode → batch
     pack.py       WRITE PATH: ingest → transcode → shard → storage
     verify.py     is a packed dataset what its index says?
-    export.py     the files back out
+    export/       the files back out, also as others keep them
+    sizes.py      what a dataset takes on disk, part by part
     decoding.py   pixels of a batch, field by field
     planning.py   all about a batch that is known before reading
     joined.py     several datasets as one

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from penstock.errors import UsageError
 from penstock.ingest.activitynet import ACTIVITYNET
 from penstock.ingest.frames_20bn import FRAMES_20BN
+from penstock.ingest.gulp import GULP
 from penstock.ingest.huggingface import HUGGINGFACE
 from penstock.ingest.image_folder import IMAGE_FOLDER
 from penstock.ingest.image_list import IMAGE_LIST
@@ -28,6 +29,7 @@ KINDS: tuple[Kind, ...] = (  # looked at in this order: the most particular firs
     VIDEOS_20BN,
     ACTIVITYNET,
     KINETICS,
+    GULP,
     IMAGE_LIST,
     HUGGINGFACE,
     TABLE,
