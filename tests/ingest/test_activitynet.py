@@ -86,7 +86,7 @@ def test_a_subset_that_there_is_not_is_refused(tmp_path):
 def test_without_any_video_the_error_says_where_it_looked(tmp_path):
     path, elsewhere = made(tmp_path).path, tmp_path / "elsewhere"
     elsewhere.mkdir()
-    with pytest.raises(SourceError, match=r"got none of its 6 rows, for example -aa: .*elsewhere"):
+    with pytest.raises(SourceError, match=r"got none of the 6 rows of the list, for example -aa: .*elsewhere"):
         open_source(path, options=Options(root=str(elsewhere)))
 
 
