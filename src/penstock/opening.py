@@ -77,6 +77,8 @@ def open_dataset(
                 raise
             objects = _opened_files(folder, labels, root, access)  # another list, with a name like that of one
     elif (kind := in_place_kind(folder)) is not None:
+        if not is_url(folder):
+            _refuse_access(folder, access)
         objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
     elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:
