@@ -63,20 +63,14 @@ def open_dataset(
         _configured(access) if path is None else _text(path),
         None if cache is None else Cache.of(cache),
     )
-    is_list = is_object_list(folder) or (classes is None and os.path.isfile(folder))
-    if not is_list and not (root is None and classes is None):
+    is_list = is_object_list(folder)
+    kind = None if is_list else in_place_kind(folder)
+    if not is_list and (classes is not None or (root is not None and not (kind is None and os.path.isfile(folder)))):
         expected = "the path of a .json or .parquet file"
         raise UsageError("root and classes are about indexes of objects", file=shown(folder), expected=expected)
-    if is_object_list(folder):
-        if labels is not None:
-            raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
-        try:
-            objects = open_objects(folder, root=root, classes=classes, access=access)
-        except FormatError:
-            if classes is not None or is_url(folder) or not any(kind.detects(folder) for kind in KINDS):
-                raise
-            objects = _opened_files(folder, labels, root, access)  # another list, with a name like that of one
-    elif (kind := in_place_kind(folder)) is not None:
+    if is_list:
+        objects = _opened_list(folder, labels, root, classes, access=access)
+    elif kind is not None:
         if not is_url(folder):
             _refuse_access(folder, access)
         objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
@@ -89,6 +83,25 @@ def open_dataset(
     if kept_in is not None:
         objects.keep_in(kept_in)
     return Dataset(objects)
+
+
+def _opened_list(
+    folder: str,
+    labels: str | os.PathLike[str] | None,
+    root: str | os.PathLike[str] | None,
+    classes: int | str | os.PathLike[str] | Literal[False] | None,
+    *,
+    access: Access | None,
+) -> FileIndex:
+    """Open loose objects, or the files of another list with a name like that of one."""
+    if labels is not None:
+        raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
+    try:
+        return open_objects(folder, root=root, classes=classes, access=access)
+    except FormatError:
+        if classes is not None or is_url(folder) or not any(kind.detects(folder) for kind in KINDS):
+            raise
+    return _opened_files(folder, None, root, access)
 
 
 def _opened_packed(folder: str, access: Access | None, cache: Cache | None) -> PackedIndex:

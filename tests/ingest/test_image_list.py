@@ -77,9 +77,15 @@ def test_the_root_may_be_elsewhere_and_in_place_too(tmp_path):
     lines = made(tmp_path / "images").path
     path = tmp_path / "list.csv"
     path.write_text(Path(lines).read_text())
-    assert len(open_source(str(path), "image-list", Options(root=str(tmp_path / "images")))) == 4
-    with pytest.raises(SourceError, match="nothing that the list names is there"):
-        open_source(str(path), "image-list")
+    with pytest.raises(SourceError, match=r"(?s)nothing that the list names is there.*--root"):
+        open_source(str(path))
+    assert len(open_source(str(path), options=Options(root=str(tmp_path / "images")))) == 4
+    opened = penstock.open(path, root=tmp_path / "images")
+    assert [sample.image().shape for sample in opened] == [(24, 40, 3)] * 4
+    with pytest.raises(UsageError, match="root and classes are about indexes of objects"):
+        penstock.open(path, classes=1)
+    with pytest.raises(UsageError, match="root and classes are about indexes of objects"):
+        penstock.open(tmp_path / "images", root=tmp_path)
 
 
 def test_two_lists_of_one_folder_are_opened_one_after_the_other(tmp_path):
@@ -117,7 +123,7 @@ def test_a_list_that_is_none_is_named(tmp_path, text):
         open_source(str(tmp_path / "list.txt"), "image-list")
 
 
-def test_a_list_whose_images_are_elsewhere_is_not_taken_for_one(tmp_path):
-    path = made(tmp_path, "none.jpg,a\n").path
+def test_other_text_is_not_taken_for_a_list(tmp_path):
+    (tmp_path / "notes.txt").write_text("remember, milk\n")
     with pytest.raises(UsageError, match="there is no dataset here"):
-        kind_at(path)
+        kind_at(str(tmp_path / "notes.txt"))

@@ -112,3 +112,31 @@ def test_a_video_that_is_renamed_from_something_else_is_named(tmp_path):
     path = folders.write(tmp_path / "videos", {**FILES, "cook/b.webm": folders.jpeg()})
     with pytest.raises(SourceError, match=r"broken: the video cannot be decoded.*\(file cook/b\.webm\)"):
         penstock.pack(path, tmp_path / "v.pen")
+
+
+def test_a_pack_that_was_interrupted_goes_on_to_the_same_bytes(tmp_path):
+    path = made(tmp_path / "videos").path
+    settings = {"frame_rate": 8, "shard_bytes": 20_000, "workers": 2}
+
+    def interrupting(progress):
+        if progress.items == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        penstock.pack(path, tmp_path / "resumed", progress=interrupting, **settings)
+    assert penstock.pack(path, tmp_path / "resumed", **settings).resumed_items > 0
+    penstock.pack(path, tmp_path / "whole", **settings)
+    assert folders.content(tmp_path / "resumed") == folders.content(tmp_path / "whole")
+
+
+def test_another_rate_does_not_go_on_with_what_was_begun(tmp_path):
+    path = made(tmp_path / "videos").path
+
+    def interrupting(progress):
+        if progress.items == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        penstock.pack(path, tmp_path / "v.pen", progress=interrupting, frame_rate=8, shard_bytes=20_000)
+    with pytest.raises(UsageError, match="other settings"):
+        penstock.pack(path, tmp_path / "v.pen", frame_rate=9, shard_bytes=20_000)

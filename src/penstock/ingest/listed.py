@@ -57,7 +57,8 @@ def source_of(
         got = (
             f"none of the {len(rows.names)} rows of the list, for example {skipped[0]}" if skipped else "an empty list"
         )
-        raise SourceError("nothing that the list names is there", file=shown(rows.path), got=got)
+        hint = "say what the names are below: --root (root=…)"
+        raise SourceError("nothing that the list names is there", file=shown(rows.path), got=got, hint=hint)
     keys, _ = rows.keys(kept)
     return Source(
         kind,
