@@ -63,21 +63,22 @@ def open_dataset(
         _configured(access) if path is None else _text(path),
         None if cache is None else Cache.of(cache),
     )
-    is_list = is_object_list(folder)
-    kind = None if is_list else in_place_kind(folder)
-    if not is_list and (classes is not None or (root is not None and not (kind is None and os.path.isfile(folder)))):
+    is_list, is_packed = is_object_list(folder), os.path.exists(os.path.join(folder, MANIFEST_NAME))
+    kind = None if is_list or is_packed else in_place_kind(folder)
+    takes_root = is_list or (kind is None and os.path.isfile(folder))
+    if (root is not None and not takes_root) or (classes is not None and not is_list):
         expected = "the path of a .json or .parquet file"
         raise UsageError("root and classes are about indexes of objects", file=shown(folder), expected=expected)
     if is_list:
         objects = _opened_list(folder, labels, root, classes, access=access)
+    elif is_packed or (is_url(folder) and kind is None):
+        if labels is not None:
+            raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
+        return Dataset(_opened_packed(folder, access, kept_in))
     elif kind is not None:
         if not is_url(folder):
             _refuse_access(folder, access)
         objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
-    elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
-        if labels is not None:
-            raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
-        return Dataset(_opened_packed(folder, access, kept_in))
     else:
         objects = _opened_files(folder, labels, root, access)
     if kept_in is not None:
