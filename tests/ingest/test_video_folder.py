@@ -103,6 +103,15 @@ def test_a_folder_with_images_is_one_of_images_unless_it_is_said(tmp_path):
     assert len(open_source(path, "video-folder")) == 5
 
 
+def test_links_to_folders_are_followed_and_not_in_circles(tmp_path):
+    folders.write(tmp_path / "elsewhere", {"a.mp4": FILES["cook/a.mp4"]})
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "videos" / "cook").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "up").symlink_to(tmp_path / "videos")
+    source = open_source(str(tmp_path / "videos"))
+    assert (source.kind, source.keys) == ("video-folder", ["cook/a"])
+
+
 def test_a_folder_without_videos_says_what_it_wants(tmp_path):
     with pytest.raises(UsageError, match=r"no videos here: got 1 other files, expected videos \(\.mp4"):
         open_source(str(folders.write(tmp_path, {"a.jpg": folders.jpeg()})), "video-folder")
