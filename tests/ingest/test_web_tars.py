@@ -107,6 +107,19 @@ def test_members_of_json_are_columns_where_they_are_plain(tmp_path):
     assert all(one.is_expected for one in source.skipped)
 
 
+def test_an_image_called_clip_is_no_clip(tmp_path):
+    samples = [{**webtars.sample(at), "clip.jpg": JPEGS[at]} for at in range(2)]
+    assert penstock.open(webtars.write(tmp_path / "x.tar", samples)).fields == ("image", "clip_image")
+
+
+def test_images_that_few_samples_have_are_passed_over(tmp_path):
+    samples = [webtars.sample(at) for at in range(5)]
+    samples[2]["thumb.jpg"] = JPEGS[9]
+    source = open_source(str(webtars.write(tmp_path / "x.tar", samples)))
+    assert (list(source.fields), len(source)) == (["image"], 5)
+    assert [str(one) for one in source.skipped] == ["images called thumb: not an image: only 1 samples have one"]
+
+
 def test_tars_with_the_same_keys_are_told_apart_by_their_names(tmp_path):
     for tar in ("a", "b"):
         webtars.write(tmp_path / f"{tar}.tar", [webtars.sample(at) for at in range(2)])
