@@ -181,7 +181,8 @@ def test_a_length_alone_promises_keys_and_a_wrong_one_is_told(tmp_path):
         "__len__: broken: it is no number",
     ]
     path = lmdbs.write(tmp_path / "e", [*values, (b"__keys__", b"\x80\x04cut")])
-    assert ["__keys__: broken: a line of the pickle does not end" in str(one) for one in open_source(str(path)).skipped] == [True]
+    (broken,) = open_source(str(path)).skipped
+    assert str(broken).startswith("__keys__: broken: a line of the pickle does not end")
     path = lmdbs.write(tmp_path / "c", [*values, (b"__len__", pickle.dumps(10**12))])
     with pytest.raises(SourceError, match="most of the file is missing"):
         open_source(str(path))
