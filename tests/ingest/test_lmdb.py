@@ -1,5 +1,6 @@
 """LMDB sources: every layout and every form, in place and packed, and what is missing or broken by name."""
 
+import gzip
 import io
 import pickle
 import shutil
@@ -52,6 +53,17 @@ def test_a_file_by_an_old_arrow_is_opened_without_it(tmp_path, version):
     assert [(sample.key, sample.fields["image"].data) for sample in dataset] == [("0", jpeg), ("1", jpeg), ("10", jpeg)]
     assert dataset.labels("label").tolist() == [7, 7, 7]
     assert dataset.lost == ()
+
+
+@pytest.mark.parametrize("serialiser", ["pickle", "msgpack", "pyarrow"])
+def test_a_file_by_tensorpack_itself_is_opened(tmp_path, serialiser):
+    path = tmp_path / "x.lmdb"
+    path.write_bytes(gzip.decompress((lmdbs.GOLDEN / f"tensorpack-{serialiser}.lmdb.gz").read_bytes()))
+    dataset = penstock.open(path)
+    jpeg = (lmdbs.GOLDEN / "small.jpg").read_bytes()
+    assert [sample.fields["image"].data for sample in dataset] == [jpeg] * 3
+    assert ([sample.key for sample in dataset], dataset.lost) == (["00000000", "00000001", "00000002"], ())
+    assert dataset.labels("label").tolist() == [0, 1, 2]
 
 
 def test_packing_keeps_the_pixels_and_is_sound(tmp_path):
