@@ -292,3 +292,13 @@ def test_a_file_in_a_bucket_is_walked_and_read_there(tmp_path, seaweedfs, monkey
     dataset = penstock.open(url, access=stores.access(seaweedfs.endpoint))
     assert [sample.fields["image"].data for sample in dataset] == JPEGS
     assert dataset.labels("label").tolist() == LABELS
+
+
+def test_a_file_on_a_web_server_is_walked_and_read_there(nginx):
+    folder = nginx.folder / "test_lmdb"
+    folder.mkdir()
+    lmdbs.tensorpack(folder / "x.lmdb")
+    dataset = penstock.open(f"{nginx.endpoint}/test_lmdb/x.lmdb")
+    assert [sample.fields["image"].data for sample in dataset] == JPEGS
+    with pytest.raises(UsageError, match="there is no LMDB file"):
+        penstock.open(f"{nginx.endpoint}/test_lmdb/y.lmdb")

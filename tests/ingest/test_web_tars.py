@@ -303,6 +303,18 @@ def test_tars_in_a_bucket_are_walked_and_read_there(tmp_path, seaweedfs, monkeyp
         penstock.open(f"{url}/x-{{000000..000003}}.tar", access=access)
 
 
+def test_what_is_loaded_from_a_bucket_stays_in_a_cache(tmp_path, seaweedfs, monkeypatch):
+    stores.allow(monkeypatch, seaweedfs)
+    url = stores.uploaded(seaweedfs, webtars.shards(tmp_path / "tars", COUNT), "test_web_tars/cached")
+    opened = penstock.open(f"{url}/x-*.tar", access=stores.access(seaweedfs.endpoint), cache=tmp_path / "cache")
+    transforms = [penstock.transforms.Resize(20), penstock.transforms.CenterCrop(20)]
+    with penstock.Loader(opened, batch_size=5, transforms=transforms, seed=3) as loader:
+        first, second = list(loader), list(loader)
+        (cached,) = loader.statistics().caches
+    assert sorted(number for batch in first + second for number in batch.ids.tolist()) == sorted([*range(COUNT)] * 2)
+    assert cached.hit_bytes >= sum(map(len, JPEGS))
+
+
 def test_tars_on_a_web_server_are_walked_and_read_there(tmp_path, nginx):
     webtars.shards(nginx.folder / "test_web_tars", COUNT)
     dataset = penstock.open(f"{nginx.endpoint}/test_web_tars/x-{{000000..000002}}.tar")
