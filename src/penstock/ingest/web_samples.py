@@ -23,6 +23,7 @@ from penstock.errors import SourceError
 from penstock.ingest.listing import IMAGE_SUFFIXES
 from penstock.ingest.source import BROKEN, UNREADABLE, Skipped, shown
 from penstock.ingest.tar_walk import DIRECTORY, REGULAR, SPARSE, Entry, walk
+from penstock.shard.members import kind_of
 
 if TYPE_CHECKING:
     from penstock.ingest.windowed import Windowed
@@ -150,8 +151,9 @@ class _Grouping:
         labels: dict[str, Any] = {}
         for extension, (written, entry) in members.items():
             prefix, _, last = extension.rpartition(".")
-            if f".{last}" in IMAGE_SUFFIXES:
+            if f".{last}" in IMAGE_SUFFIXES and shown(prefix) == prefix:
                 name = prefix.replace(".", "_") or "image"
+                name = f"{name}_image" if kind_of(name) == "clip" else name
                 if name in pictures:
                     raise SourceError(f"it has two images that are its {name}")
                 pictures[name] = Picture(entry.offset, entry.length, f".{written}")

@@ -241,12 +241,13 @@ def _detects(path: str) -> bool:
     """Whether this is a tar by its name, a pattern of tars, or a folder with nothing in it but tars."""
     if is_url(path) or not os.path.isdir(path):
         return _is_tar(path) and (is_url(path) or os.path.isfile(path) or has_stars(path) or "{" in path)
+    images, has_tars = tuple(IMAGE_SUFFIXES), False
     with os.scandir(path) as entries:
-        visible = [entry for entry in entries if not entry.name.startswith(".")]
-    images = tuple(IMAGE_SUFFIXES)
-    return any(_is_tar(entry.name) for entry in visible) and not any(
-        entry.is_dir() or entry.name.lower().endswith(images) for entry in visible
-    )
+        for entry in entries:
+            if entry.name.lower().endswith(images) or (entry.is_dir() and not entry.name.startswith(".")):
+                return False
+            has_tars = has_tars or _is_tar(entry.name)
+    return has_tars
 
 
 WEBDATASET = Kind(
