@@ -41,7 +41,7 @@ def info(*, dataset: str, cache: str | None, access: Access | None, as_json: boo
     from penstock.opening import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
-    source = _source_only(dataset)
+    source = _source_only(dataset) if cache is None and options["order"] is None else None
     if source is not None:
         found = source_summary(dataset, source)
         click.echo(json.dumps(found, indent=1) if as_json else _text(found))
