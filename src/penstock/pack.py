@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SourceError, UsageError
+from penstock.ingest.duplicates import one_of_each
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import open_source
 from penstock.ingest.recipe import Recipe
@@ -91,9 +92,11 @@ class _Settings:
     seed: int | None
     shard_bytes: int
     recipe: Recipe
+    frame_rate: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"seed": self.seed, "shard_bytes": self.shard_bytes, **self.recipe.as_dict()}
+        found = {"seed": self.seed, "shard_bytes": self.shard_bytes, **self.recipe.as_dict()}
+        return found if self.frame_rate is None else {**found, "frame_rate": self.frame_rate}
 
 
 def pack(
@@ -107,6 +110,7 @@ def pack(
     label_name: str | None = None,
     subset: str | None = None,
     frame_rate: float | None = None,
+    remove_duplicates: bool = False,
     shard_bytes: int = SHARD_BYTES,
     seed: int | None = 0,
     workers: int | None = None,
@@ -126,7 +130,8 @@ def pack(
     it is not plain. `destination` is a folder, or a URL of an object store (s3://, gs://, az://), which `access` says
     how to get at. `labels` is a file of labels or class names (default: the class folders), `masks` a folder of masks
     laid out like the images, `root` what the paths in a list are below, `label_name` which member of a list is the
-    label, `subset` which part of it to take, `frame_rate` how many frames per second of a video to keep. Samples are
+    label, `subset` which part of it to take, `frame_rate` how many frames per second of a video to keep (default: all).
+    Several samples of one id are an error; `remove_duplicates` keeps the first of each. Samples are
     written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
     `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side`
     (or `short_side`) and `quality` encode again what is larger, or everything; `raw` stores decoded pixels. What cannot
@@ -138,7 +143,7 @@ def pack(
     if shard_bytes < 1 or (workers is not None and workers < 1):
         raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
-    settings = _Settings(seed, shard_bytes, recipe)
+    settings = _Settings(seed, shard_bytes, recipe, frame_rate)
     place = place_at(os.fspath(destination), access)
     if place.lies_in(os.fspath(source)):
         got, expected = shown(os.fspath(destination)), "a folder elsewhere"
@@ -146,7 +151,7 @@ def pack(
 
     # What there is, and the order to write it in.
     options = Options(_text(labels), _text(masks), _text(root), label_name, subset, frame_rate, recipe, access)
-    found = open_source(os.fspath(source), kind, options)
+    found = one_of_each(open_source(os.fspath(source), kind, options), remove_duplicates=remove_duplicates)
     if raw and any(kind_of(field) == "clip" for field in found.fields):
         raise UsageError("raw stores images as pixels, but these are clips", file=shown(os.fspath(source)))
     _stop_at(found.skipped, on_error)
