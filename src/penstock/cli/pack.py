@@ -59,9 +59,7 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
 @click.option(
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
-@click.option(
-    "--dry-run", is_flag=True, help="Only list SOURCE: kind, samples, classes, bytes, what is left out."
-)
+@click.option("--dry-run", is_flag=True, help="Only list SOURCE: kind, samples, classes, bytes, what is left out.")
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
 @click.option(
     "--kinds", is_flag=True, is_eager=True, expose_value=False, callback=_list_kinds, help="List what SOURCE may be."
