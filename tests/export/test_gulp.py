@@ -59,8 +59,9 @@ def test_images_become_items_of_one_frame_with_their_names_as_ids(tmp_path):
     assert found["dog/1.jpg"][1] == {"id": "dog/1.jpg", "label": "dog", "idx": 1}
 
 
-# 23 clips of 80 frames, 100x100, black and white, as in the tests of GulpIO2: its published sizes of data files.
-GOLDEN = [739200, 739200, 221760]
+# Data files of 23 clips of 80 frames, 100x100, black or white, and of 2 more: the sizes that GulpIO's own tests expect.
+GOLDEN_1, GOLDEN_1_MORE = [659200, 659200, 197760], 131840
+GOLDEN_2, GOLDEN_2_MORE = [739200, 739200, 221760], 147840
 
 
 class BlackAndWhite:
@@ -92,13 +93,32 @@ def sizes(folder):
 
 def test_the_golden_sizes_of_gulpio2_come_out_of_the_same_jpegs_and_of_an_extension(tmp_path):
     ingest(tmp_path / "theirs", BlackAndWhite(23))
-    assert sizes(tmp_path / "theirs") == GOLDEN
+    assert sizes(tmp_path / "theirs") == GOLDEN_2
     gulp(tmp_path / "theirs", tmp_path / "ours", videos_per_chunk=10)
-    assert sizes(tmp_path / "ours") == GOLDEN
+    assert sizes(tmp_path / "ours") == GOLDEN_2
     ingest(tmp_path / "more", BlackAndWhite(2, first=23))
     gulp(tmp_path / "more", tmp_path / "ours", extend=True)
-    assert sizes(tmp_path / "ours") == [*GOLDEN, 147840]
+    assert sizes(tmp_path / "ours") == [*GOLDEN_2, GOLDEN_2_MORE]
     assert list(gulps.read_by_gulpio2(tmp_path / "ours")) == [str(number) for number in range(25)]
+
+
+def frames_of_version_1(root, clip_numbers):
+    """Folders of frames as version 1 encodes them: quality 95, colour at half the resolution."""
+    for clip in clip_numbers:
+        frame = images.jpeg(np.full((100, 100, 3), 255 * (clip % 2), np.uint8), quality=95, subsampling="4:2:0")
+        folders.write(root, {f"frames/{clip}/{number:05d}.jpg": frame for number in range(80)})
+    folders.write(root, {"train.csv": "".join(f"{clip};label {clip % 11}\n" for clip in clip_numbers).encode()})
+    return root / "train.csv"
+
+
+def test_the_golden_sizes_of_version_1_come_out_of_its_jpegs_and_of_an_extension(tmp_path):
+    penstock.pack(frames_of_version_1(tmp_path / "a", range(23)), tmp_path / "a.pen", keep_bytes=True, seed=None)
+    gulp(tmp_path / "a.pen", tmp_path / "g", videos_per_chunk=10)
+    assert sizes(tmp_path / "g") == GOLDEN_1
+    penstock.pack(frames_of_version_1(tmp_path / "b", range(23, 25)), tmp_path / "b.pen", keep_bytes=True, seed=None)
+    gulp(tmp_path / "b.pen", tmp_path / "g", extend=True)
+    assert sizes(tmp_path / "g") == [*GOLDEN_1, GOLDEN_1_MORE]
+    assert list(gulps.read_by_gulpio2(tmp_path / "g")) == [str(number) for number in range(25)]
 
 
 def test_an_extension_keeps_the_numbers_of_labels_and_adds_new_ones(tmp_path):

@@ -11,6 +11,7 @@ import penstock
 from penstock.errors import SourceError
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
+from penstock.transforms import ClipSample, RandomResizedCrop
 from tests import gulps, images
 from tests.ingest.conformance import CHECKS, Case, Made, name
 
@@ -245,3 +246,31 @@ def test_opened_in_place_what_is_lost_is_known(tmp_path):
     dataset = penstock.open(tmp_path)
     assert kind_at(str(tmp_path)).name == "gulp"
     assert [item.name for item in dataset.lost] == ["data_2.gulp: 106"]
+
+
+@pytest.mark.parametrize("frames", [[0], [1, 0, 1], slice(0, 2), slice(1, None)])
+def test_chosen_frames_are_those_that_gulpio2_chooses(tmp_path, frames):
+    import gulpio2
+
+    gulps.written_by_gulpio2(tmp_path, ITEMS, 3)
+    theirs = gulpio2.GulpDirectory(str(tmp_path), jpeg_decoder=bytes)
+    dataset = penstock.open(tmp_path)
+    for number in range(len(dataset)):
+        jpegs, _ = theirs[dataset.key(number), frames]
+        found = dataset[number, frames].fields["clip"]
+        assert found.data == b"".join(jpegs)
+        assert found.frames == tuple(map(len, jpegs))
+
+
+def test_batches_of_a_directory_in_place_are_those_of_the_packed_dataset(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", ITEMS, 3)
+    penstock.pack(tmp_path / "g", tmp_path / "g.pen", seed=None)
+    transforms = [ClipSample(2, 1, start="random"), RandomResizedCrop(24)]
+    batches = []
+    for path in (tmp_path / "g", tmp_path / "g.pen"):
+        loader = penstock.Loader(path, batch_size=3, transforms=transforms, seed=5)
+        batches.append([(clips.copy(), labels.copy()) for clips, labels in loader])
+    assert len(batches[0]) == 3
+    for (clips, labels), (expected, numbers) in zip(*batches, strict=True):
+        assert np.array_equal(clips, expected)
+        assert np.array_equal(labels, numbers)
