@@ -268,7 +268,7 @@ def test_batches_of_a_directory_in_place_are_those_of_the_packed_dataset(tmp_pat
     transforms = [ClipSample(2, 1, start="random"), RandomResizedCrop(24)]
     batches = []
     for path in (tmp_path / "g", tmp_path / "g.pen"):
-        loader = penstock.Loader(path, batch_size=3, transforms=transforms, seed=5)
+        loader = penstock.Loader(path, batch_size=3, transforms=transforms, seed=5, fields=["clip", "label"])
         batches.append([(clips.copy(), labels.copy()) for clips, labels in loader])
     assert len(batches[0]) == 3
     for (clips, labels), (expected, numbers) in zip(*batches, strict=True):
