@@ -114,6 +114,14 @@ def test_a_file_of_names_numbers_the_classes_and_a_member_can_be_chosen(tmp_path
         open_source(str(tmp_path / "g"), options=Options(label_name="class"))
 
 
+def test_a_file_of_names_that_has_changed_makes_the_index_anew(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", range(3), 3)
+    for names in (gulps.LABELS, gulps.LABELS[::-1]):
+        (tmp_path / "names.txt").write_text("\n".join(names) + "\n" * names.index("Swiping Left"))
+        dataset = penstock.open(tmp_path / "g", labels=tmp_path / "names.txt")
+        assert (dataset.classes, dataset.labels("label")[0]) == (names, names.index("Swiping Left"))
+
+
 def test_a_label_that_the_file_of_labels_lacks_is_reported_and_a_broken_file_is_named(tmp_path):
     gulps.written_by_gulpio2(tmp_path, range(3), 3)
     (tmp_path / "label2idx.json").write_text('{"Stop Sign": 0, "Swiping Left": 1}')
@@ -187,6 +195,8 @@ def test_an_id_in_two_chunks_or_twice_in_one_is_taken_once_or_not_at_all(tmp_pat
         ({"frame_info": [[-4, 0, 8]], "meta_data": [{}]}, "cannot be"),
         ({"frame_info": [[0, 9, 8]], "meta_data": [{}]}, "cannot be"),
         ({"frame_info": [[0, 0, 2**33]], "meta_data": [{}]}, "cannot be"),
+        ({"frame_info": [[2**63 - 1, 0, 8]], "meta_data": [{}]}, "cannot be"),
+        ({"frame_info": [[0, 2**63 - 1, -(2**63)]], "meta_data": [{}]}, "cannot be"),
         ({"frame_info": [[0, 0, 2**30]], "meta_data": [{}]}, "its frames end at byte 1073741824"),
         ({"frame_info": [[0, 0, 8]], "meta_data": {}}, "meta_data is not a list"),
     ],

@@ -25,7 +25,7 @@ from penstock.ingest.json_labels import json_columns, member_at
 from penstock.ingest.kind import Kind, Seen
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import unique_keys
-from penstock.storage.local import LocalStore
+from penstock.storage.local import LocalStore, storage_error
 from penstock.types import Frames
 
 if TYPE_CHECKING:
@@ -124,12 +124,18 @@ def _ranges(
 
 
 def _seen(path: str, options: Options) -> Seen:
-    """Look at the chunks. Options change what their labels are, not what there is."""
-    del options
+    """Look at the chunks, and at a file of class names."""
     directory = look_at(path)
     names = tuple(chunk.data for chunk in directory.chunks)
     sizes = np.array([chunk.size for chunk in directory.chunks], np.int64)
-    return Seen(LocalStore(path), names, sizes, directory.stamp)
+    stamp = directory.stamp
+    if options.labels is not None:
+        try:
+            status = os.stat(options.labels)
+        except OSError as error:
+            raise storage_error(error, options.labels) from error
+        stamp += repr((status.st_size, status.st_mtime_ns))
+    return Seen(LocalStore(path), names, sizes, stamp)
 
 
 def _detects(path: str) -> bool:

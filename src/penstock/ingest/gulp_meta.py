@@ -29,6 +29,7 @@ __all__ = ["GulpItem", "decode_meta", "encode_meta", "filled_up", "unclaimed_byt
 
 _RECORD_BYTES = 4  # records are filled up to a multiple of this
 _LARGEST_FRAME_BYTES = 2**31 - 1  # more than any JPEG has, and what an index can say
+_FURTHEST = 2**62  # so that sums of what a meta claims are numbers still
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def _item(found: Any) -> GulpItem | str:
     if table is None:
         return "frame_info is not rows of three numbers"
     start, zeros, length = table.T
-    if min(start.min(), zeros.min()) < 0 or (length - zeros).min() < 1 or length.max() > _LARGEST_FRAME_BYTES:
+    is_too_far = start.max() > _FURTHEST or length.max() > _LARGEST_FRAME_BYTES
+    if table.min() < 0 or is_too_far or (length - zeros).min() < 1:
         return "frame_info has bytes that cannot be"
     return GulpItem(start, length - zeros, zeros, said[0] if said else {})
 
