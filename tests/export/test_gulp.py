@@ -5,6 +5,7 @@ import json
 import gulpio2
 import numpy as np
 import pytest
+from gulpio2 import sanity_utils
 from PIL import Image
 
 import penstock
@@ -100,6 +101,18 @@ def test_the_golden_sizes_of_gulpio2_come_out_of_the_same_jpegs_and_of_an_extens
     gulp(tmp_path / "more", tmp_path / "ours", extend=True)
     assert sizes(tmp_path / "ours") == [*GOLDEN_2, GOLDEN_2_MORE]
     assert list(gulps.read_by_gulpio2(tmp_path / "ours")) == [str(number) for number in range(25)]
+
+
+def test_gulpio2_finds_what_was_exported_sane_and_goes_on_behind_it(tmp_path):
+    gulp(folders.classes(tmp_path / "photos", 12), tmp_path / "g", videos_per_chunk=5)
+    directory = gulpio2.GulpDirectory(str(tmp_path / "g"))
+    assert sanity_utils.check_meta_file_size_larger_zero(directory) == []
+    assert sanity_utils.check_data_file_size_larger_zero(directory) == []
+    assert sanity_utils.check_data_file_size(directory) == []
+    assert sanity_utils.check_for_duplicate_ids(directory) == []
+    gulps.written_by_gulpio2(tmp_path / "g", range(2), 2, frames=1)
+    assert sorted(path.name for path in (tmp_path / "g").glob("*.gulp")) == [f"data_{n}.gulp" for n in range(4)]
+    assert len(gulpio2.GulpDirectory(str(tmp_path / "g")).merged_meta_dict) == 14
 
 
 def frames_of_version_1(root, clip_numbers):
