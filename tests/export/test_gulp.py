@@ -52,6 +52,13 @@ def test_gulpio2_reads_clips_and_decodes_them_to_the_pixels_of_the_source(tmp_pa
     assert np.array_equal(images.rgb(jpegs[2]), images.rgb(clips.frame(3, 2)))
 
 
+def test_some_samples_of_a_dataset_are_exported_alone(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", range(7), 3)
+    gulp(penstock.open(tmp_path / "g").select([5, 1]), tmp_path / "some")
+    expected = gulps.read_by_gulpio2(tmp_path / "g")
+    assert gulps.read_by_gulpio2(tmp_path / "some") == {name: expected[name] for name in ("105", "101")}
+
+
 def test_images_become_items_of_one_frame_with_their_names_as_ids(tmp_path):
     files = {"cat/1.jpg": folders.jpeg(1), "cat/2.JPEG": folders.jpeg(2), "dog/1.jpg": folders.jpeg(3)}
     gulp(folders.write(tmp_path / "photos", files), tmp_path / "g")

@@ -216,6 +216,7 @@ def test_an_id_that_cannot_name_a_sample_is_reported(tmp_path, id_):
     write_meta(tmp_path, {id_: meta["100"], "101": meta["101"]})
     source = open_source(str(tmp_path))
     assert (source.keys, [item.why for item in source.skipped]) == (["101"], ["the id cannot name a sample"])
+    assert all(item.name.encode() and item.name.isprintable() for item in source.skipped)
 
 
 def test_a_meta_that_is_a_pickle_is_not_run(tmp_path):

@@ -123,7 +123,8 @@ def read_items(path: str, directory: GulpDirectory) -> tuple[list[GulpEntry], li
                 good.append(found)
                 items.append(GulpEntry(id_, number, found))
             else:
-                skipped.append(Skipped(shown(f"{chunk.data}: {id_}"), BROKEN, why))
+                printable = id_.encode("utf-8", "backslashreplace").decode()
+                skipped.append(Skipped(shown(f"{chunk.data}: {printable}"), BROKEN, why))
         spare = unclaimed_bytes(good, chunk.size) if len(good) == len(decoded) else 0
         if spare:
             skipped.append(Skipped(shown(chunk.data), BROKEN, f"{spare} bytes in it are of no item: was a run killed?"))
