@@ -72,6 +72,8 @@ def open_dataset(
             raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
         objects = open_objects(folder, root=root, classes=classes, access=access)
     elif (kind := in_place_kind(folder)) is not None:
+        if not is_url(folder):
+            _refuse_access(folder, access)
         objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
     elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:

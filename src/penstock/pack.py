@@ -37,6 +37,7 @@ from penstock.shard.index import encode_index
 from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry, Manifest, decode_manifest
 from penstock.shard.members import kind_of
 from penstock.shard.write_order import write_order
+from penstock.storage.location import is_url
 from penstock.storage.where import place_at
 from penstock.writer import ShardWriter, claim, is_published
 
@@ -144,7 +145,9 @@ def pack(
         raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
     settings = _Settings(seed, shard_bytes, recipe, frame_rate)
-    place = place_at(os.fspath(destination), access)
+    # Access is for whichever of the two is far; with neither, it is refused.
+    is_for_source = is_url(os.fspath(source)) and not is_url(os.fspath(destination))
+    place = place_at(os.fspath(destination), None if is_for_source else access)
     if place.lies_in(os.fspath(source)):
         got, expected = shown(os.fspath(destination)), "a folder elsewhere"
         raise UsageError("the dataset would lie inside its source", got=got, expected=expected)
