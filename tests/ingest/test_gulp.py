@@ -12,7 +12,7 @@ from penstock.errors import SourceError
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
 from penstock.transforms import ClipSample, RandomResizedCrop
-from tests import gulps, images
+from tests import gulps, images, objects
 from tests.ingest.conformance import CHECKS, Case, Made, name
 
 ITEMS = range(7)
@@ -285,3 +285,24 @@ def test_batches_of_a_directory_in_place_are_those_of_the_packed_dataset(tmp_pat
     for (clips, labels), (expected, numbers) in zip(*batches, strict=True):
         assert np.array_equal(clips, expected)
         assert np.array_equal(labels, numbers)
+
+
+def test_a_directory_in_an_object_store_is_opened_and_loaded_where_it_is(tmp_path, seaweedfs):
+    gulps.written_by_gulpio2(tmp_path / "g", ITEMS, 3)
+    bucket = objects.Bucket.of(seaweedfs, "gulps/clips.gulp")
+    for path in (tmp_path / "g").iterdir():
+        bucket.write(path.name, path.read_bytes())
+    here = penstock.open(tmp_path / "g")
+    there = penstock.open(bucket.url, access=objects.access(seaweedfs, tmp_path))
+    assert there.index.equals(here.index)
+    assert (there.classes, there.lost) == (here.classes, ())
+    transforms = [ClipSample(2, 1, start="random"), RandomResizedCrop(24)]
+    loaders = [
+        penstock.Loader(one, batch_size=3, transforms=transforms, seed=5, fields=["clip"]) for one in (here, there)
+    ]
+    for expected, found in zip(*loaders, strict=True):
+        assert np.array_equal(found["clip"], expected["clip"])
+    bucket.remove("meta_1.gmeta")
+    assert [item.name for item in penstock.open(bucket.url, access=objects.access(seaweedfs, tmp_path)).lost] == [
+        "data_1.gulp"
+    ]

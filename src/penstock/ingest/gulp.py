@@ -25,7 +25,8 @@ from penstock.ingest.json_labels import json_columns, member_at
 from penstock.ingest.kind import Kind, Seen
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import unique_keys
-from penstock.storage.local import LocalStore, storage_error
+from penstock.storage.local import storage_error
+from penstock.storage.location import is_url
 from penstock.types import Frames
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ __all__ = ["GULP"]
 
 def _listed(path: str, options: Options) -> Source:
     """List the items of all chunks."""
-    directory = look_at(path)
-    items, skipped = read_items(path, directory)
+    directory = look_at(path, options.access)
+    items, skipped = read_items(directory)
     labels, classes = _labels(path, items, directory, options, skipped)
     if labels is not None:
         items = [item for item, label in zip(items, labels, strict=True) if label is not None]
@@ -49,7 +50,7 @@ def _listed(path: str, options: Options) -> Source:
         got = str(skipped[0]) if skipped else "no data*.gulp with a meta*.gmeta"
         raise SourceError("there are no items", file=shown(path), got=got, expected="chunks of GulpIO")
     keys, suffixes = unique_keys([item.id for item in items])
-    field, ranges = _ranges(path, directory, items, suffixes)
+    field, ranges = _ranges(directory, items, suffixes)
     rest = _not_known(items, options, labels)
     columns = ({} if labels is None else {"label": pa.array(labels)}) | json_columns(rest)
     return Source("gulp", {field: ranges}, keys, pa.table(columns), classes, tuple(skipped))
@@ -84,7 +85,7 @@ def _labels(
         _, classes = classes_of(known, options.labels, path)
         assert classes is not None
     else:
-        classes = read_labels(path)
+        classes = read_labels(directory)
     number = {name: position for position, name in enumerate(classes)}
     labels = [None if name is None else number.get(str(name)) for name in named]
     for item, name, label in zip(items, named, labels, strict=True):
@@ -98,9 +99,7 @@ def _named(directory: GulpDirectory, item: GulpEntry) -> str:
     return shown(f"{directory.chunks[item.chunk].data}: {item.id}")
 
 
-def _ranges(
-    path: str, directory: GulpDirectory, items: Sequence[GulpEntry], suffixes: Sequence[str]
-) -> tuple[str, Ranges]:
+def _ranges(directory: GulpDirectory, items: Sequence[GulpEntry], suffixes: Sequence[str]) -> tuple[str, Ranges]:
     """Say which bytes are whose: of clips, and where in them the frames are."""
     counts = np.array([len(item.found.start) for item in items])
     first = np.concatenate([[0], np.cumsum(counts)])
@@ -109,7 +108,7 @@ def _ranges(
     is_clip = bool(counts.max() > 1)
     frames = Frames(first, start - np.repeat(begin, counts), length, None) if is_clip else None
     ranges = Ranges(
-        store=LocalStore(path),
+        store=directory.store,
         files=tuple(chunk.data for chunk in directory.chunks),
         file_bytes=np.array([chunk.size for chunk in directory.chunks], np.int64),
         stamp=directory.stamp,
@@ -125,7 +124,7 @@ def _ranges(
 
 def _seen(path: str, options: Options) -> Seen:
     """Look at the chunks, and at a file of class names."""
-    directory = look_at(path)
+    directory = look_at(path, options.access)
     names = tuple(chunk.data for chunk in directory.chunks)
     sizes = np.array([chunk.size for chunk in directory.chunks], np.int64)
     stamp = directory.stamp
@@ -135,11 +134,13 @@ def _seen(path: str, options: Options) -> Seen:
         except OSError as error:
             raise storage_error(error, options.labels) from error
         stamp += repr((status.st_size, status.st_mtime_ns))
-    return Seen(LocalStore(path), names, sizes, stamp)
+    return Seen(directory.store, names, sizes, stamp)
 
 
 def _detects(path: str) -> bool:
-    """Whether this is a folder that has a chunk."""
+    """Whether this is a folder that has a chunk, or a URL that is called as directories of GulpIO are."""
+    if is_url(path):
+        return path.rstrip("/").endswith(".gulp")
     try:
         with os.scandir(path) as entries:
             return any(is_chunk(entry.name) for entry in entries)

@@ -9,17 +9,24 @@ from __future__ import annotations
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import FormatError, SourceError, StorageError
+from penstock.errors import FormatError, PenstockError, SourceError, StorageError
 from penstock.ingest.gulp_meta import GulpItem, decode_meta, unclaimed_bytes
 from penstock.ingest.source import BROKEN, UNREADABLE, Skipped, shown
 from penstock.shard.manifest import check_inside
-from penstock.storage.local import LocalStore, storage_error
+from penstock.storage.local import storage_error
+from penstock.storage.object import ObjectStore
+from penstock.storage.where import store_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from penstock.storage.local import LocalStore
+    from penstock.storage.location import Access
+    from penstock.storage.store import Store
 
 __all__ = [
     "LABELS_NAME",
@@ -33,6 +40,7 @@ __all__ = [
 ]
 
 LABELS_NAME = "label2idx.json"
+_AT_ONCE = 16  # metas that are read at a time
 _DATA, _META = re.compile(r"data.*\.gulp"), re.compile(r"meta.*\.gmeta")
 
 
@@ -48,6 +56,7 @@ class _Chunk:
 class GulpDirectory:
     """What there is, before any of it is read."""
 
+    store: Store
     chunks: tuple[_Chunk, ...]  # by the data's names
     skipped: tuple[Skipped, ...]
     stamp: str
@@ -63,15 +72,12 @@ class GulpEntry:
     found: GulpItem
 
 
-def look_at(path: str) -> GulpDirectory:
-    """Pair data and metas by their numbers."""
-    try:
-        with os.scandir(path) as entries:
-            status = {entry.name: entry.stat() for entry in entries if entry.is_file()}
-    except OSError as error:
-        raise storage_error(error, path) from error
+def look_at(path: str, access: Access | None = None) -> GulpDirectory:
+    """Pair data and metas by their numbers. The path may be a URL of a store that lists."""
+    store = store_at(path, access)
+    found = _files(store)
     skipped: list[Skipped] = []
-    data, metas = (_numbered(path, sorted(filter(kind.fullmatch, status)), skipped) for kind in (_DATA, _META))
+    data, metas = (_numbered(path, sorted(filter(kind.fullmatch, found)), skipped) for kind in (_DATA, _META))
     for number, name in data.items():
         if number not in metas:
             skipped.append(Skipped(shown(name), BROKEN, f"no meta has the number {number}: nothing says what is in it"))
@@ -79,10 +85,22 @@ def look_at(path: str) -> GulpDirectory:
         if number not in data:
             skipped.append(Skipped(shown(name), UNREADABLE, f"no data has the number {number}: its items are lost"))
     both = [number for number in data if number in metas]
-    chunks = tuple(_Chunk(number, data[number], metas[number], status[data[number]].st_size) for number in both)
-    named = sorted([*data.values(), *metas.values(), *({LABELS_NAME} & status.keys())])
-    stamp = repr([(name, status[name].st_size, status[name].st_mtime_ns) for name in named])
-    return GulpDirectory(chunks, tuple(skipped), stamp, LABELS_NAME in status)
+    chunks = tuple(_Chunk(number, data[number], metas[number], found[data[number]][0]) for number in both)
+    named = sorted([*data.values(), *metas.values(), *({LABELS_NAME} & found.keys())])
+    stamp = repr([(name, *found[name]) for name in named])
+    return GulpDirectory(store, chunks, tuple(skipped), stamp, LABELS_NAME in found)
+
+
+def _files(store: LocalStore | ObjectStore) -> dict[str, tuple[int, int | str | None]]:
+    """List what lies in a directory itself: sizes, and times or tags."""
+    if isinstance(store, ObjectStore):
+        return {one.name: (one.size, one.etag) for one in store.list() if "/" not in one.name}
+    try:
+        with os.scandir(store.place) as entries:
+            status = {entry.name: entry.stat() for entry in entries if entry.is_file()}
+    except OSError as error:
+        raise storage_error(error, store.place) from error
+    return {name: (one.st_size, one.st_mtime_ns) for name, one in status.items()}
 
 
 def _numbered(path: str, names: Sequence[str], skipped: list[Skipped]) -> dict[int, str]:
@@ -100,20 +118,16 @@ def _numbered(path: str, names: Sequence[str], skipped: list[Skipped]) -> dict[i
     return found
 
 
-def read_items(path: str, directory: GulpDirectory) -> tuple[list[GulpEntry], list[Skipped]]:
+def read_items(directory: GulpDirectory) -> tuple[list[GulpEntry], list[Skipped]]:
     """Read the metas; items, and what is wrong."""
     items: list[GulpEntry] = []
     skipped = list(directory.skipped)
     chunk_of: dict[str, str] = {}  # by id
-    store = LocalStore(path)
-    for number, chunk in enumerate(directory.chunks):
-        try:
-            decoded = decode_meta(store.read(chunk.meta))
-        except (StorageError, SourceError) as error:
-            outcome = UNREADABLE if isinstance(error, StorageError) else BROKEN
-            skipped.append(
-                Skipped(shown(chunk.meta), outcome, f"{error.what}; the items in {shown(chunk.data)} are lost")
-            )
+    for number, (chunk, decoded) in enumerate(zip(directory.chunks, _metas(directory), strict=True)):
+        if isinstance(decoded, PenstockError):
+            outcome = UNREADABLE if isinstance(decoded, StorageError) else BROKEN
+            why = f"{decoded.what}; the items in {shown(chunk.data)} are lost"
+            skipped.append(Skipped(shown(chunk.meta), outcome, why))
             continue
         good: list[GulpItem] = []
         for id_, found in decoded:
@@ -131,6 +145,20 @@ def read_items(path: str, directory: GulpDirectory) -> tuple[list[GulpEntry], li
         elif not decoded:
             skipped.append(Skipped(shown(chunk.data), BROKEN, "neither it nor its meta holds an item"))
     return items, skipped
+
+
+def _metas(directory: GulpDirectory) -> Iterator[list[tuple[str, GulpItem | str]] | PenstockError]:
+    """Read and decode the metas, some at a time: a store may be far away."""
+
+    def read(chunk: _Chunk) -> list[tuple[str, GulpItem | str]] | PenstockError:
+        try:
+            return decode_meta(directory.store.read(chunk.meta))
+        except (StorageError, SourceError) as error:
+            return error
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for start in range(0, len(directory.chunks), _AT_ONCE):
+            yield from pool.map(read, directory.chunks[start : start + _AT_ONCE])
 
 
 def _wrong(id_: str, found: GulpItem, chunk: _Chunk, chunk_of: Mapping[str, str]) -> str:
@@ -152,9 +180,9 @@ def is_chunk(name: str) -> bool:
     return _DATA.fullmatch(name) is not None
 
 
-def read_labels(path: str) -> tuple[str, ...]:
+def read_labels(directory: GulpDirectory) -> tuple[str, ...]:
     """Read the classes, in the order of their numbers."""
-    where, data = os.path.join(path, LABELS_NAME), LocalStore(path).read(LABELS_NAME)
+    where, data = f"{directory.store.place}/{LABELS_NAME}", directory.store.read(LABELS_NAME)
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -170,10 +198,10 @@ def read_labels(path: str) -> tuple[str, ...]:
 def existing_directory(path: str) -> tuple[int, set[str], dict[str, int]]:
     """Say what a directory that is to be extended has: the next chunk's number, ids, numbers of labels."""
     directory = look_at(path)
-    items, skipped = read_items(path, directory)
+    items, skipped = read_items(directory)
     if skipped:
         hint = "mend or remove it before the directory is extended"
         raise SourceError(f"the directory is not sound: {skipped[0]}", file=shown(path), hint=hint)
-    labels = read_labels(path) if directory.has_labels else ()
+    labels = read_labels(directory) if directory.has_labels else ()
     last = max((chunk.number for chunk in directory.chunks), default=-1)
     return last + 1, {item.id for item in items}, {name: n for n, name in enumerate(labels)}
