@@ -6,7 +6,7 @@
 
 Samples are in GulpIO's own order: chunks by name (10 before 2), items as their meta has them. Items of one frame each
 are images, others clips. The member `label` of an item becomes the label; `id` and `idx` are left out where they only
-say again what is known; every other member becomes a column (json_labels.py).
+say again what is known; every other member becomes a column (record_labels.py).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from penstock.errors import SourceError
 from penstock.ingest.csv_20bn import classes_of
 from penstock.ingest.gulp_directory import LABELS_NAME, is_chunk, look_at, read_items, read_labels
 from penstock.ingest.items import Ranges
-from penstock.ingest.json_labels import json_columns, member_at
 from penstock.ingest.kind import Kind, Seen
+from penstock.ingest.record_labels import labels_of_records
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import unique_keys
 from penstock.storage.local import storage_error
@@ -30,7 +30,7 @@ from penstock.storage.location import is_url
 from penstock.types import Frames
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from penstock.ingest.gulp_directory import GulpDirectory, GulpEntry
     from penstock.ingest.kind import Options
@@ -51,9 +51,10 @@ def _listed(path: str, options: Options) -> Source:
         raise SourceError("there are no items", file=shown(path), got=got, expected="chunks of GulpIO")
     keys, suffixes = unique_keys([item.id for item in items])
     field, ranges = _ranges(directory, items, suffixes)
-    rest = _not_known(items, options, labels)
-    columns = ({} if labels is None else {"label": pa.array(labels)}) | json_columns(rest)
-    return Source("gulp", {field: ranges}, keys, pa.table(columns), classes, tuple(skipped))
+    table, _, left_out = labels_of_records(_not_known(items, options, labels), [field], path)
+    if labels is not None:
+        table = table.add_column(0, "label", [pa.array(labels)]) if table.column_names else pa.table({"label": labels})
+    return Source("gulp", {field: ranges}, keys, table, classes, (*skipped, *left_out))
 
 
 def _not_known(
@@ -61,7 +62,7 @@ def _not_known(
 ) -> list[dict[str, Any]]:
     """Give the members of items that do not say once more, all of them, what is known of the items already."""
     said = [item.found.said for item in items]
-    again = set() if labels is None else {options.label_name or "label"}
+    again = set() if labels is None else {options.label_name or "label", "label"}
     if labels is not None and all(one.get("idx") == label for one, label in zip(said, labels, strict=True)):
         again.add("idx")
     if all(str(one.get("id", item.id)) == item.id for one, item in zip(said, items, strict=True)):
@@ -69,11 +70,21 @@ def _not_known(
     return [{name: value for name, value in one.items() if name not in again} for one in said]
 
 
+def _member_at(said: Mapping[str, Any], name: str) -> Any:
+    """Give a member, or with dots in the name one of an object inside; None where there is none."""
+    if name in said:
+        return said[name]
+    found: Any = said
+    for part in name.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
 def _labels(
     path: str, items: Sequence[GulpEntry], directory: GulpDirectory, options: Options, skipped: list[Skipped]
 ) -> tuple[list[int | None] | None, tuple[str, ...] | None]:
     """Give items' labels as numbers; None, reported, where one has none. None at all where no item has one."""
-    named = [member_at(item.found.said, options.label_name or "label") for item in items]
+    named = [_member_at(item.found.said, options.label_name or "label") for item in items]
     if all(name is None for name in named):
         if options.label_name is not None:
             raise SourceError("no item has this label", file=shown(path), got=repr(options.label_name))
