@@ -9,11 +9,13 @@ import click
 
 from penstock.cli.access import access_options
 from penstock.cli.quantities import as_bytes, shown_bytes, shown_counts
+from penstock.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from penstock.pack import PackProgress, PackReport
+    from penstock.work import Engine
 
 __all__ = ["pack"]
 
@@ -45,7 +47,11 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**64 - 1), help="Of the shuffled write order."
 )
 @click.option("--in-order", is_flag=True, help="Write in the source's order, not shuffled.")
-@click.option("--workers", type=click.IntRange(1), help="Threads (default: all cores).")
+@click.option("--workers", type=click.IntRange(1), help="Threads, or CPUs of the cluster (default: all).")
+@click.option(
+    "--engine", type=click.Choice(["threads", "ray"]), default="threads", show_default=True, help="Who does the work."
+)
+@click.option("--address", help="Of a Ray cluster, host:port or auto (default: Ray is started here).")
 @click.option("--keep-bytes", is_flag=True, help="Store files as they are: no JPEG is rewritten as tiles.")
 @click.option("--max-side", type=click.IntRange(1), help="Scale larger images down to this, and encode them again.")
 @click.option("--short-side", type=click.IntRange(1), help="The same, down to this shorter side.")
@@ -56,13 +62,17 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
 @click.option(
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
+@click.option("--extend", is_flag=True, help="Add to the dataset that is there.")
+@click.option("--remove-duplicates", is_flag=True, help="With --extend: leave out what is there already, by its key.")
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
 @click.option(
     "--kinds", is_flag=True, is_eager=True, expose_value=False, callback=_list_kinds, help="List what SOURCE may be."
 )
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options: Any) -> None:
+def pack(
+    *, shard_size: int, seed: int, in_order: bool, engine: str, address: str | None, as_json: bool, **options: Any
+) -> None:
     """Pack SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
 
     SOURCE is a folder of images, one folder per class, or any with --labels; or another kind of source: `--kinds`
@@ -74,11 +84,23 @@ def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options
     from penstock.pack import pack as run
 
     with _Bar(Console(stderr=True)) as show:
-        report = run(progress=show, shard_bytes=shard_size, seed=None if in_order else seed, **options)
+        seeds = None if in_order else seed
+        report = run(progress=show, shard_bytes=shard_size, seed=seeds, engine=_engine(engine, address), **options)
     if as_json:
         click.echo(json.dumps(report.as_dict(), indent=1))
     else:
         click.echo(_summary(report))
+
+
+def _engine(name: str, address: str | None) -> Engine | None:
+    """Give who is to do the work; None for this process."""
+    if name == "ray":
+        from penstock.ray import Cluster
+
+        return Cluster(address)
+    if address is not None:
+        raise UsageError("an address is that of a cluster", got=address, hint="say --engine ray, too")
+    return None
 
 
 def _summary(report: PackReport) -> str:
@@ -88,6 +110,9 @@ def _summary(report: PackReport) -> str:
         f"  files   {shown_counts(report.outcomes)}",
         f"  bytes   {shown_bytes(report.source_bytes)} became {shown_bytes(report.payload_bytes)} ({change:+.1%})",
     ]
+    if report.added < report.samples:
+        there = f"; {report.already_there:,} of the source were there already" if report.already_there else ""
+        lines.append(f"  added   {report.added:,} samples{there}")
     if report.kept:
         lines.append(f"  kept    {shown_counts(report.kept)}")
     if report.resumed_items:

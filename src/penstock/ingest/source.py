@@ -11,13 +11,13 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from penstock.errors import InternalError, SourceError, UsageError
 from penstock.shard.keys import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
+    from collections.abc import Mapping, Sequence
 
     from penstock.ingest.items import Items
 
@@ -101,9 +101,10 @@ class Source:
         """Whether reading it is mostly waiting."""
         return any(items.is_far for items in self.fields.values())
 
-    def label_values(self) -> dict[str, list[Any]]:
-        """Give the labels as Python values: one list per label."""
-        return {name: self.labels.column(name).to_pylist() for name in self.labels.column_names}
+    def label_values(self, positions: Sequence[int]) -> dict[str, list[Any]]:
+        """Give the labels of samples as Python values: one list per label."""
+        where = pa.array(positions, pa.int64())
+        return {name: self.labels.column(name).take(where).to_pylist() for name in self.labels.column_names}
 
     def digest(self) -> str:
         """Identify what is listed: items, labels, classes."""
