@@ -178,10 +178,7 @@ def pack(
     `remove_duplicates` left out. `engine` says who does the work (default: this process), such as
     penstock.ray.Cluster, of which `workers` is then how many to use.
     """
-    if on_error not in {"raise", "skip"}:
-        raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
-    if shard_bytes < 1 or (workers is not None and workers < 1):
-        raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
+    _check(on_error, shard_bytes, workers, only_new=remove_duplicates and not extend)
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
     place = place_at(os.fspath(destination), access)
     if place.lies_in(os.fspath(source)):
@@ -228,6 +225,15 @@ def pack(
             remove_older_indexes(place, manifest.index.file)
         journal.remove()
     return _report(place, manifest, task, resumed)
+
+
+def _check(on_error: str, shard_bytes: int, workers: int | None, *, only_new: bool) -> None:
+    if on_error not in {"raise", "skip"}:
+        raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
+    if shard_bytes < 1 or (workers is not None and workers < 1):
+        raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
+    if only_new:
+        raise UsageError("remove_duplicates leaves out what a dataset has already", hint="say extend, too")
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:

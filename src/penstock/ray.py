@@ -109,16 +109,17 @@ class _OnCluster:
         self._cluster, self._work = cluster, work
         self._kept = ray.put(work)  # once per node, not once per task
         self._unwritten: deque[_Slice] = deque()  # slices of which samples are not in a closed shard yet
-        options = {"num_cpus": 1, "max_retries": _ATTEMPTS, "scheduling_strategy": "SPREAD"}
-        self._transcode = ray.remote(num_returns=2, **options)(_transcode)
-        self._write = ray.remote(**options)(_write)
+        options: dict[str, Any] = {"num_cpus": 1, "max_retries": _ATTEMPTS, "scheduling_strategy": "SPREAD"}
+        self._transcode: Any = ray.remote(_transcode).options(num_returns=2, **options)
+        self._write: Any = ray.remote(_write).options(**options)
 
     @property
     def at_once(self) -> int:
         """As many shards as there are nodes."""
         import ray
 
-        return max(1, sum(node["Alive"] for node in ray.nodes()))
+        nodes = ray.nodes()  # type: ignore[no-untyped-call]
+        return max(1, sum(bool(node["Alive"]) for node in nodes))
 
     def items(self, order: Sequence[int], start: int) -> Generator[_Made | Skipped, None, None]:
         """Have slices made, and tell their samples in order."""
@@ -228,7 +229,7 @@ def _transcode(work: list[ObjectRef[Work]], positions: Any) -> tuple[list[_Made 
 
 
 def _write(work: list[ObjectRef[Work]], name: str, parts: list[tuple[ObjectRef[Any], int, int]], stop: int) -> bytes:
-    """Task: write a shard. It grows under a name of its own: another node may have begun it, and not know it is lost."""
+    """Task: write a shard. It grows under a name of its own: a node that is lost may not know it, and go on writing."""
     import ray
 
     shard = ShardFile(_work(work[0]), name, attempt=secrets.token_hex(8))
