@@ -202,7 +202,7 @@ def pack(
     with task.journal as journal:
         resumed = 0
         if not task.is_done:
-            work = Work(journal.begun, task.source, recipe, workers, os.getcwd(), paths)
+            work = Work(journal.begun, task.source, recipe, workers, paths)
             first = 0 if extended is None else extended.next_shard
             with (
                 (engine or Threads()).begin(work) as run,

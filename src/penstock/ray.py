@@ -107,7 +107,7 @@ class _OnCluster:
         import ray
 
         self._cluster, self._work = cluster, work
-        self._kept = ray.put(work)  # once per node, not once per task
+        self._kept = ray.put((work, os.getcwd()))  # once per node, not once per task
         self._unwritten: deque[_Slice] = deque()  # slices of which samples are not in a closed shard yet
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": _ATTEMPTS, "scheduling_strategy": "SPREAD"}
         self._transcode: Any = ray.remote(_transcode).options(num_returns=2, **options)
@@ -220,19 +220,19 @@ def _slices(work: Work, order: Sequence[int], start: int, slice_bytes: int) -> I
         start = stop
 
 
-def _transcode(work: list[ObjectRef[Work]], positions: Any) -> tuple[list[_Made | Skipped], list[Transcoded | Skipped]]:
+def _transcode(kept: list[ObjectRef[Any]], positions: Any) -> tuple[list[_Made | Skipped], list[Transcoded | Skipped]]:
     """Task: make a slice of samples ready. What the driver has to know comes apart, since only that goes to it."""
-    given = _work(work[0])
-    made = list(transcoded(given.source, positions.tolist(), given.recipe, 1))
+    work = _work(kept[0])
+    made = list(transcoded(work.source, positions.tolist(), work.recipe, 1))
     told = [item if isinstance(item, Skipped) else _Made(item.bytes, item.source_bytes, item.outcome) for item in made]
     return told, made
 
 
-def _write(work: list[ObjectRef[Work]], name: str, parts: list[tuple[ObjectRef[Any], int, int]], stop: int) -> bytes:
+def _write(kept: list[ObjectRef[Any]], name: str, parts: list[tuple[ObjectRef[Any], int, int]], stop: int) -> bytes:
     """Task: write a shard. It grows under a name of its own: a node that is lost may not know it, and go on writing."""
     import ray
 
-    shard = ShardFile(_work(work[0]), name, attempt=secrets.token_hex(8))
+    shard = ShardFile(_work(kept[0]), name, attempt=secrets.token_hex(8))
     try:
         for made, first, last in parts:
             for item in ray.get(made)[first:last]:
@@ -243,13 +243,14 @@ def _write(work: list[ObjectRef[Work]], name: str, parts: list[tuple[ObjectRef[A
 
 
 @lru_cache(maxsize=1)
-def _work(kept: ObjectRef[Work]) -> Work:
+def _work(kept: ObjectRef[Any]) -> Work:
     """Get the work, once per process, and see that what it is about is here, too."""
     import ray
 
-    work = ray.get(kept)
+    work: Work
+    work, folder = ray.get(kept)
     with suppress(OSError):
-        os.chdir(work.folder)  # relative paths mean what they mean to the driver
+        os.chdir(folder)  # relative paths mean what they mean to the driver
     for path in work.paths:
         if not os.path.exists(path):
             got, hint = f"not on {_node()}", "use a file system that all nodes share, or URLs"

@@ -44,7 +44,6 @@ class Work:
     source: Source
     recipe: Recipe
     workers: int | None  # how many may work at a time; None: all there are
-    folder: str  # that relative paths are below
     paths: tuple[str, ...]  # of local files and folders: whoever works must see the same ones
 
 

@@ -1,0 +1,165 @@
+"""Packs on Ray, in a process of its own: Ray starts a dozen others. Run by test_ray.py; says what it saw as JSON.
+
+    python -m tests.clusters alone SOURCE FOLDER     a Ray that penstock starts, and what it leaves and listens to
+    python -m tests.clusters given SOURCE FOLDER     a Ray that is there already: one pack after another
+    python -m tests.clusters nodes SOURCE FOLDER     two nodes; one is killed when it holds what nobody else has
+
+Everything keeps to the loopback interface.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import penstock
+from penstock.errors import PenstockError
+from penstock.ray import Cluster, _OnCluster, _quiet_and_local
+from tests.folders import content
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SLICE_BYTES = 250_000
+
+
+def children() -> set[int]:
+    """Processes that this one has started, and those that they have."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parents[int(name)] = int(Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:  # gone meanwhile
+                continue
+    found, grows = {os.getpid()}, True
+    while grows:
+        more = {child for child, parent in parents.items() if parent in found} - found
+        found, grows = found | more, bool(more)
+    return found
+
+
+def listening() -> list[str]:
+    """Addresses that this process and its children listen at, in the kernel's hexadecimal notation."""
+    sockets = set()
+    for pid in children():
+        try:
+            for handle in os.listdir(f"/proc/{pid}/fd"):
+                sockets.add(os.readlink(f"/proc/{pid}/fd/{handle}"))
+        except OSError:
+            continue
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    return sorted(row[1].rpartition(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets)
+
+
+def outcome(call: Callable[[], Any]) -> str:
+    """What a call says: its report's outcomes, or its error."""
+    try:
+        report = call()
+    except PenstockError as error:
+        return f"{type(error).__name__}: {error}"
+    return json.dumps([report.samples, report.added, report.outcomes, [str(item) for item in report.skipped]])
+
+
+def alone(source: Path, folder: Path) -> dict[str, Any]:
+    """Let penstock start Ray."""
+    heard: set[str] = set()
+    report = penstock.pack(
+        source,
+        folder / "ray.pen",
+        shard_bytes=400_000,
+        engine=Cluster(slice_bytes=SLICE_BYTES),
+        workers=2,
+        progress=lambda _: heard.update(listening()) if not heard else None,
+    )
+    return {"listening": sorted(heard), "shards": report.shards, "children": len(children()) - 1}
+
+
+@contextmanager
+def given_ray() -> Iterator[None]:
+    """A Ray of the caller's own."""
+    with _quiet_and_local():
+        import ray
+
+        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+def given(source: Path, folder: Path) -> dict[str, Any]:
+    """Pack what is in folders beside the source, with threads and on Ray."""
+    found = {}
+    engines = {"threads": None, "ray": Cluster(slice_bytes=20_000)}
+    with given_ray():
+        for name, engine in engines.items():
+
+            def pack(what: str, into: str, name=name, engine=engine, **options: Any) -> str:
+                destination = folder / name / into
+                return outcome(lambda: penstock.pack(source / what, destination, engine=engine, **options))
+
+            found[name] = [
+                pack("broken", "broken.pen"),
+                pack("broken", "skipping.pen", on_error="skip", shard_bytes=9000),
+                pack("masks", "masks.pen", masks=source / "drawn", on_error="skip", shard_bytes=9000),
+                pack("masks", "masks.pen", masks=source / "drawn", on_error="skip", extend=True),
+                pack("more", "masks.pen", masks=source / "drawn", on_error="skip", extend=True),
+                pack("clips/train.csv", "clips.pen", seed=None),
+            ]
+        (folder / "elsewhere").mkdir()
+        os.chdir(folder / "elsewhere")
+        os.symlink(source / "more", "relative")
+        found["relative"] = outcome(lambda: penstock.pack("relative", "r.pen", engine=engines["ray"], workers=1))
+    return found
+
+
+def nodes(source: Path, folder: Path) -> dict[str, Any]:
+    """Kill a node while it is needed."""
+    with _quiet_and_local():
+        import ray
+        from ray.cluster_utils import Cluster as Nodes
+        from ray.experimental import get_object_locations
+
+        cluster = Nodes(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        victim = cluster.add_node(num_cpus=1)
+        cluster.wait_for_nodes()
+        ray.init(address=cluster.address, log_to_driver=False)
+    runs: list[_OnCluster] = []
+    started = _OnCluster.__init__
+
+    def noted(self: _OnCluster, *arguments: Any) -> None:
+        started(self, *arguments)
+        runs.append(self)
+
+    _OnCluster.__init__ = noted  # type: ignore[method-assign]
+    seen: dict[str, Any] = {}
+
+    def kill(state: penstock.pack.PackProgress) -> None:
+        if seen or state.items < 24:
+            return
+        held = [part.made for part in runs[0]._unwritten]
+        ray.wait(held, num_returns=len(held), fetch_local=False)
+        where = get_object_locations(held).values()
+        seen["lost"] = sum(place["node_ids"] == [victim.node_id] for place in where)
+        cluster.remove_node(victim, allow_graceful=False)
+
+    report = penstock.pack(
+        source, folder / "ray.pen", shard_bytes=800_000, engine=Cluster(slice_bytes=SLICE_BYTES), progress=kill
+    )
+    seen |= {"samples": report.samples, "shards": report.shards, "nodes": sum(node["Alive"] for node in ray.nodes())}
+    ray.shutdown()
+    cluster.shutdown()
+    return seen
+
+
+def main(mode: str, source: str, folder: str) -> None:
+    """Do one of the three."""
+    result = {"alone": alone, "given": given, "nodes": nodes}[mode](Path(source), Path(folder))
+    sys.stdout.write(json.dumps(result | {"content": sorted(content(Path(folder)))}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
