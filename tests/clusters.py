@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,8 @@ def given(source: Path, folder: Path) -> dict[str, Any]:
 
             def pack(what: str, into: str, name=name, engine=engine, **options: Any) -> str:
                 destination = folder / name / into
-                return outcome(lambda: penstock.pack(source / what, destination, engine=engine, **options))
+                said = outcome(lambda: penstock.pack(source / what, destination, engine=engine, **options))
+                return said.replace(str(destination), into)
 
             found[name] = [
                 pack("broken", "broken.pen"),
@@ -157,7 +158,8 @@ def nodes(source: Path, folder: Path) -> dict[str, Any]:
 
 def main(mode: str, source: str, folder: str) -> None:
     """Do one of the three."""
-    result = {"alone": alone, "given": given, "nodes": nodes}[mode](Path(source), Path(folder))
+    with redirect_stdout(sys.stderr):  # Ray tells of lost nodes on stdout
+        result = {"alone": alone, "given": given, "nodes": nodes}[mode](Path(source), Path(folder))
     sys.stdout.write(json.dumps(result | {"content": sorted(content(Path(folder)))}) + "\n")
 
 

@@ -66,7 +66,7 @@ def test_errors_skipped_files_masks_clips_and_extensions_are_those_of_one_proces
     folders.classes(source / "masks", 6)
     folders.write(source, {"more/c0/9.jpg": folders.jpeg(9), "more/c7/9.jpg": folders.jpeg(19)})
     named = [f"c{i // 4}/{i:03d}.png" for i in range(6)] + ["c0/9.png", "c7/9.png"]
-    folders.write(source / "drawn", {name: folders.png(i) for i, name in enumerate(named)})
+    folders.write(source / "drawn", {name: images.png(np.full((24, 40), i, np.uint8)) for i, name in enumerate(named)})
     folders.write(folders.classes(source / "broken", 12), {"c1/x.jpg": folders.jpeg(3)[:200], "c2/y.jpg": b"none"})
     clips.frame_folders(source / "clips")
     result, _ = seen("given", source, tmp_path / "out")

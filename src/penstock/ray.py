@@ -3,15 +3,15 @@
     driver     orders the samples, cuts the order into slices of some MiB, says where shards end, keeps the journal
     slices     tasks that read, recognise, rewrite, check, lay out; what they make stays on their node, in Ray's object
                store, and the driver gets only its sizes
-    shards     tasks that fetch what belongs into a shard, slice by slice, write it and make it lasting; the driver gets
-               the rows of the index, and journals them
+    shards     tasks that are given the slices of a shard, write it and make it lasting; the driver gets the rows of the
+               index, and journals them
 
 No sample's bytes go through the driver. Where a shard ends follows from sizes in write order, as in one process, so the
 result does not depend on how many nodes there are, how fast they are, or which of them are lost: what a lost node had
 made or was making Ray has made again elsewhere, and it comes to the same bytes.
 
 At any time there are two slices per CPU under way, one shard that is being filled, and as many being written as there
-are nodes; all of that lies in the nodes' object stores, and a task holds one slice of it in memory.
+are nodes; all of that lies in the nodes' object stores. A task has one slice in memory, or one shard.
 
 Nodes must see the source and the destination under the same names: a file system that they share, or URLs.
 """
@@ -153,14 +153,11 @@ class _OnCluster:
 
     def written(self, name: str, start: int, stop: int) -> Callable[[], Piece]:
         """Have the samples from `start` to `stop` of the order written as a shard."""
-        parts = [
-            (part.made, max(start, part.start) - part.start, min(stop, part.stop) - part.start)
-            for part in self._unwritten
-            if part.start < stop
-        ]
+        parts = [part for part in self._unwritten if part.start < stop]
+        cuts = [(max(start, part.start) - part.start, min(stop, part.stop) - part.start) for part in parts]
         while self._unwritten and self._unwritten[0].stop <= stop:
             self._unwritten.popleft()
-        piece = self._write.remote([self._kept], name, parts, stop)
+        piece = self._write.remote([self._kept], name, stop, cuts, *(part.made for part in parts))
         return lambda: decode_piece(self.got(piece), name)
 
     def got(self, what: ObjectRef[Any]) -> Any:
@@ -228,14 +225,14 @@ def _transcode(kept: list[ObjectRef[Any]], positions: Any) -> tuple[list[_Made |
     return told, made
 
 
-def _write(kept: list[ObjectRef[Any]], name: str, parts: list[tuple[ObjectRef[Any], int, int]], stop: int) -> bytes:
+def _write(
+    kept: list[ObjectRef[Any]], name: str, stop: int, cuts: list[tuple[int, int]], *slices: list[Transcoded | Skipped]
+) -> bytes:
     """Task: write a shard. It grows under a name of its own: a node that is lost may not know it, and go on writing."""
-    import ray
-
     shard = ShardFile(_work(kept[0]), name, attempt=secrets.token_hex(8))
     try:
-        for made, first, last in parts:
-            for item in ray.get(made)[first:last]:
+        for made, (first, last) in zip(slices, cuts, strict=True):
+            for item in made[first:last]:
                 shard.add(item)
         return shard.close(stop)().encode()
     finally:

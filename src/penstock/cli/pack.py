@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,7 +85,7 @@ def pack(
 
     from penstock.pack import pack as run
 
-    with _Bar(Console(stderr=True)) as show:
+    with _Bar(Console(stderr=True)) as show, redirect_stdout(sys.stderr):  # Ray tells of lost nodes on stdout
         seeds = None if in_order else seed
         report = run(progress=show, shard_bytes=shard_size, seed=seeds, engine=_engine(engine, address), **options)
     if as_json:
