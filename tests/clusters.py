@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import penstock
 from penstock.errors import PenstockError
+from penstock.ingest.kinds import open_source
+from penstock.ingest.recipe import Recipe
 from penstock.ray import Cluster, _OnCluster, _quiet_and_local
+from penstock.storage.journal import Begun
+from penstock.storage.where import place_at
+from penstock.work import Work
 from tests.folders import content
 
 if TYPE_CHECKING:
@@ -110,6 +115,12 @@ def given(source: Path, folder: Path) -> dict[str, Any]:
                 pack("more", "masks.pen", masks=source / "drawn", on_error="skip", extend=True),
                 pack("clips/train.csv", "clips.pen", seed=None),
             ]
+        impatient = Cluster(patience_s=1e-6)
+        found["impatient"] = outcome(lambda: penstock.pack(source / "more", folder / "i.pen", engine=impatient))
+        begun = Begun(place_at(str(folder)), b"")
+        unseen = Work(begun, open_source(str(source / "more")), Recipe(), None, (str(source / "nowhere"),))
+        with engines["ray"].begin(unseen) as run:
+            found["unseen"] = outcome(lambda: list(run.items([0, 1], 0)))
         (folder / "elsewhere").mkdir()
         os.chdir(folder / "elsewhere")
         os.symlink(source / "more", "relative")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -79,6 +80,8 @@ def test_errors_skipped_files_masks_clips_and_extensions_are_those_of_one_proces
         assert one == other
         assert penstock.verify(tmp_path / "out" / "ray" / f"{name}.pen").is_sound
     assert json.loads(result["relative"])[0] == 2
+    assert result["impatient"].startswith("StalledError: the driver waited for a node to do its part: got nothing")
+    assert result["unseen"].startswith("UsageError: a node of the cluster does not see this path: got not on 127.0.0.1")
 
 
 def test_what_a_killed_node_had_made_is_made_again_to_the_same_bytes(tmp_path, home):
@@ -117,6 +120,14 @@ def test_slices_cover_the_order_and_hold_no_more_than_they_should(sizes, limit, 
     assert [position for first, stop in found for position in range(first, stop)] == list(range(start, len(sizes)))
     for first, stop in found:
         assert stop - first == 1 or sum(sizes[order[position]] for position in range(first, stop)) <= limit
+
+
+def test_an_address_where_no_cluster_is_is_told_at_once(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        engine = Cluster(f"127.0.0.1:{taken.getsockname()[1]}")
+        with pytest.raises(UsageError, match="no Ray cluster answers at this address"):
+            penstock.pack(folders.classes(tmp_path / "photos", 3), tmp_path / "p.pen", engine=engine)
 
 
 @pytest.mark.parametrize("options", [{"slice_bytes": 0}, {"patience_s": 0}])

@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 import sys
 from collections import deque
 from contextlib import contextmanager, suppress
@@ -50,6 +51,7 @@ __all__ = ["Cluster"]
 
 _SLICE_SAMPLES = 512  # at most so many in a slice, however small they are
 _ATTEMPTS = 8  # how often a part is made again when its node is lost
+_ANSWERS_IN_S = 10
 _TOKEN = secrets.token_hex(32)  # for a Ray of our own: nobody else on this machine may give it work
 
 
@@ -264,7 +266,8 @@ def _connected(address: str | None, workers: int | None) -> Iterator[None]:
     if is_ours and address is None:
         with _quiet_and_local():
             _init(address="local", num_cpus=workers, include_dashboard=False)
-    elif is_ours:
+    elif is_ours and address is not None:
+        _see_that_it_answers(address)
         _init(address=address)
     import ray
 
@@ -276,6 +279,18 @@ def _connected(address: str | None, workers: int | None) -> Iterator[None]:
     finally:
         if is_ours:
             ray.shutdown()
+
+
+def _see_that_it_answers(address: str) -> None:
+    """Find out in seconds what Ray finds out in minutes; names that Ray knows itself ("auto", ray://…) are left to it."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or "/" in host:
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_IN_S).close()
+    except (OSError, OverflowError) as error:
+        hint = "take the address that `ray start --head` printed, or leave it out to start Ray on this machine"
+        raise UsageError("no Ray cluster answers at this address", got=f"{address}: {error}", hint=hint) from error
 
 
 def _init(**options: Any) -> None:
@@ -296,11 +311,10 @@ def _quiet_and_local() -> Iterator[None]:
     """
     wanted = {
         "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": _TOKEN,
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     }
-    before = {name: os.environ.get(name) for name in wanted}
+    before = {name: os.environ.get(name) for name in (*wanted, "RAY_AUTH_MODE")}  # Ray sets the last one itself
     os.environ.update(wanted)
     try:
         yield
