@@ -141,7 +141,7 @@ def test_a_reader_of_version_1_needs_nothing_but_the_manifest_to_read_both(datas
     ("options", "message"),
     [
         ({"max_side": 20}, "the dataset was packed with another max_side: got 20, expected None"),
-        ({"keep_bytes": True}, "the dataset was packed with another keep_bytes: got True, expected False"),
+        ({"keep_bytes": True}, "the dataset was packed with another keep_bytes: got True, expected None"),
         ({"masks": "masks"}, r"the fields differ from the dataset's: got \['image', 'mask'\], expected \['image'\]"),
         ({"labels": "labels.csv"}, "the labels differ from the dataset's: got .*'score': 'double'"),
     ],
@@ -172,8 +172,6 @@ def test_there_must_be_a_dataset(tmp_path):
     with pytest.raises(UsageError, match="there is no dataset to extend"):
         penstock.pack(source, tmp_path / "none.pen", extend=True)
     assert not (tmp_path / "none.pen").exists()
-    with pytest.raises(UsageError, match="leaves out what a dataset has already"):
-        penstock.pack(source, tmp_path / "none.pen", remove_duplicates=True)
 
 
 def test_nothing_is_added_to_a_damaged_index(dataset, tmp_path):

@@ -90,16 +90,12 @@ class Extended:
 
     def check_settings(self, settings: dict[str, Any]) -> None:
         """See that pictures are treated as those that are there were; order and shards may differ."""
-        for name in settings.keys() - {"seed", "shard_bytes"}:
-            if self.manifest.pack.get(name, settings[name]) != settings[name]:
+        for name in sorted({*settings, *self.manifest.pack} - {"seed", "shard_bytes"}):
+            asked, had = settings.get(name) or None, self.manifest.pack.get(name) or None
+            if asked != had:
                 hint = "say the options that the dataset was packed with: they are under `pack` in penstock.json"
-                expected = repr(self.manifest.pack[name])
-                raise UsageError(
-                    f"the dataset was packed with another {name}",
-                    got=repr(settings[name]),
-                    expected=expected,
-                    hint=hint,
-                )
+                what = f"the dataset was packed with another {name}"
+                raise UsageError(what, file=self.where, got=repr(asked), expected=repr(had), hint=hint)
 
     def new(self, source: Source, order: Sequence[int], *, leaves_out: bool) -> list[int]:
         """Give the positions of an order whose keys are not there yet; others are an error unless left out."""

@@ -26,6 +26,7 @@ import numpy as np
 from penstock.claim import claim, claim_extension, encode_plan, is_published
 from penstock.errors import UsageError
 from penstock.extension import Extended
+from penstock.ingest.duplicates import one_of_each
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import open_source
 from penstock.ingest.recipe import Recipe
@@ -145,6 +146,7 @@ def pack(
     label_name: str | None = None,
     subset: str | None = None,
     frame_rate: float | None = None,
+    remove_duplicates: bool = False,
     shard_bytes: int = SHARD_BYTES,
     seed: int | None = 0,
     workers: int | None = None,
@@ -156,7 +158,6 @@ def pack(
     on_error: Literal["raise", "skip"] = "raise",
     force: bool = False,
     extend: bool = False,
-    remove_duplicates: bool = False,
     engine: Engine | None = None,
     access: Access | None = None,
     progress: Callable[[PackProgress], None] | None = None,
@@ -167,7 +168,8 @@ def pack(
     it is not plain. `destination` is a folder, or a URL of an object store (s3://, gs://, az://), which `access` says
     how to get at. `labels` is a file of labels or class names (default: the class folders), `masks` a folder of masks
     laid out like the images, `root` what the paths in a list are below, `label_name` which member of a list is the
-    label, `subset` which part of it to take, `frame_rate` how many frames per second of a video to keep. Samples are
+    label, `subset` which part of it to take, `frame_rate` how many frames per second of a video to keep (default: all).
+    Several samples of one id are an error; `remove_duplicates` keeps the first of each. Samples are
     written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
     `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side`
     (or `short_side`) and `quality` encode again what is larger, or everything; `raw` stores decoded pixels. What cannot
@@ -178,7 +180,7 @@ def pack(
     `remove_duplicates` left out. `engine` says who does the work (default: this process), such as
     penstock.ray.Cluster, of which `workers` is then how many to use.
     """
-    _check(on_error, shard_bytes, workers, only_new=remove_duplicates and not extend)
+    _check(on_error, shard_bytes, workers)
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
     place = place_at(os.fspath(destination), access)
     if place.lies_in(os.fspath(source)):
@@ -187,11 +189,12 @@ def pack(
 
     # What there is, and the order to write it in.
     options = Options(_text(labels), _text(masks), _text(root), label_name, subset, frame_rate, recipe, access)
-    found = open_source(os.fspath(source), kind, options)
+    found = one_of_each(open_source(os.fspath(source), kind, options), remove_duplicates=remove_duplicates)
     if raw and any(kind_of(field) == "clip" for field in found.fields):
         raise UsageError("raw stores images as pixels, but these are clips", file=shown(os.fspath(source)))
     _stop_at(found.skipped, on_error)
     settings = {"seed": seed, "shard_bytes": shard_bytes, **recipe.as_dict()}
+    settings |= {} if frame_rate is None else {"frame_rate": frame_rate}
     extended = Extended.at(place) if extend else None
     if extended is None:
         task = _new(place, found, settings, force=force)
@@ -227,13 +230,11 @@ def pack(
     return _report(place, manifest, task, resumed)
 
 
-def _check(on_error: str, shard_bytes: int, workers: int | None, *, only_new: bool) -> None:
+def _check(on_error: str, shard_bytes: int, workers: int | None) -> None:
     if on_error not in {"raise", "skip"}:
         raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
     if shard_bytes < 1 or (workers is not None and workers < 1):
         raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
-    if only_new:
-        raise UsageError("remove_duplicates leaves out what a dataset has already", hint="say extend, too")
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:

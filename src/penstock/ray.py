@@ -282,7 +282,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[None]:
 
 
 def _see_that_it_answers(address: str) -> None:
-    """Find out in seconds what Ray finds out in minutes; names that Ray knows itself ("auto", ray://…) are left to it."""
+    """Find out in seconds what Ray finds out in minutes; names that only Ray knows (auto, ray://…) are left to it."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or "/" in host:
         return

@@ -12,6 +12,31 @@ from penstock.ingest.kind import Options
 from penstock.ingest.kinds import open_source
 from penstock.shard.checks import crc32c
 from tests import clips, folders
+from tests.ingest.conformance import CHECKS, Case, Made, name
+
+
+def made(root):
+    return Made(
+        path=str(clips.frame_folders(root)),
+        keys=[f"{100 + clip}" for clip in range(6)],
+        pictures=[[clips.frame(clip, number) for number in range(clips.frame_count(clip))] for clip in range(6)],
+        labels={"label": [2, 1, 0, 2, 1, 0]},
+        classes=tuple(sorted(clips.LABELS)),
+    )
+
+
+def change(root):
+    folders.write(root, {"frames/103/00001.jpg": clips.frame(9, 9)})
+
+
+def lose(root):
+    folders.write(root, {"frames/104/00002.jpg": b"no picture"})
+    return "104"
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=name)
+def test_folders_of_frames_are_a_source_like_any_other(check, tmp_path):
+    check(Case("20bn-frames", made, change, lose), tmp_path)
 
 
 def test_clips_and_labels_are_those_of_the_list(tmp_path):

@@ -22,6 +22,7 @@ __all__ = ["index"]
 @click.option("--suffix", "suffixes", multiple=True, help="Only names in this, in letters of any case; repeatable.")
 @click.option("--full-keys", is_flag=True, help="Keys from the bucket on, not relative to SRC.")
 @click.option("--classes", help="Which folder of the keys names the class (-1: the last), a file of classes, or none.")
+@click.option("--checksums", is_flag=True, help="Read every object, for its checksum; .parquet only.")
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def index(
@@ -31,15 +32,18 @@ def index(
     suffixes: tuple[str, ...],
     full_keys: bool,
     classes: str | None,
+    checksums: bool,
     access: Access | None,
     as_json: bool,
 ) -> None:
     """List the images below SRC, a folder or a URL (s3://bucket/prefix, gs://, az://), for `penstock.open`.
 
     A .json list is an array of keys and nothing else; a .parquet list has sizes and labels, too, and knows SRC.
+    With --checksums it also has those, and whoever reads objects later can tell whether they are still the same.
+    That reads everything once; interrupted, the same command goes on where it was.
     """
     from rich.console import Console
-    from rich.progress import Progress, TextColumn
+    from rich.progress import Progress, TaskID, TextColumn
 
     from penstock.cli.quantities import shown_bytes, shown_counts
     from penstock.ingest.object_lister import index_objects
@@ -48,16 +52,24 @@ def index(
     if classes is not None:
         which = int(classes) if re.fullmatch(r"-?[0-9]{1,9}", classes) else classes != "none" and classes
     talk = Console(stderr=True)
-    with Progress(TextColumn("{task.completed:,} names"), console=talk, disable=not talk.is_terminal) as bar:
-        task = bar.add_task("listing", total=None)
+    columns = TextColumn("{task.completed:,} {task.fields[of]}{task.description}")
+    with Progress(columns, console=talk, disable=not talk.is_terminal) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, total: int | None) -> None:
+            if what not in tasks:
+                tasks[what] = bar.add_task(what, total=total, of="" if total is None else f"of {total:,} ")
+            bar.update(tasks[what], completed=done)
+
         report = index_objects(
             source,
             out,
             suffixes=suffixes,
             full_keys=full_keys,
             classes=which,
+            checksums=checksums,
             access=access,
-            progress=lambda done: bar.update(task, completed=done),
+            progress=tell,
         )
     if as_json:
         click.echo(json.dumps(report.as_dict(), indent=1))

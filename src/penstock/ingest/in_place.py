@@ -35,16 +35,17 @@ _NAMES = pa.dictionary(pa.int32(), pa.string())
 _UNKNOWN = ("unknown", 1, 1)
 
 
-def index_folder(source: Source, labels: str | None = None) -> FileIndex:
+def index_folder(source: Source, labels: str | None = None, listed_by: str | None = None) -> FileIndex:
     """Give the index of a listed folder: the cached one where it still holds, else a new one.
 
-    `labels` is the file that the labels came from: a folder has one index for each.
+    `labels` is the file that the labels came from, `listed_by` the list that names the images: a folder has one index
+    for each.
     """
     files = source.fields["image"]
     assert isinstance(files, Files)
     root = files.root
     store, digest = LocalStore(root), source.digest()
-    stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels)}.parquet")
+    stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels, listed_by)}.parquet")
     kept = kept_index(store, stored_at, digest)
     if kept is not None and kept.skipped == source.skipped:
         return kept
@@ -64,8 +65,8 @@ def _kept(store: LocalStore, table: pa.Table, stored_at: str) -> FileIndex:
     return FileIndex(store, table, stored_at if is_kept else None)
 
 
-def _cache_name(kind: str, root: str, labels: str | None) -> str:
-    parts = [kind.encode(), *(os.fsencode(os.path.realpath(path)) for path in (root, labels) if path is not None)]
+def _cache_name(kind: str, *made_of: str | None) -> str:
+    parts = [kind.encode(), *(os.fsencode(os.path.realpath(path)) for path in made_of if path is not None)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 

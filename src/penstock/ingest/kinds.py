@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from penstock.errors import UsageError
+from penstock.ingest.activitynet import ACTIVITYNET
 from penstock.ingest.frames_20bn import FRAMES_20BN
+from penstock.ingest.gulp import GULP
+from penstock.ingest.huggingface import HUGGINGFACE
 from penstock.ingest.image_folder import IMAGE_FOLDER
+from penstock.ingest.image_list import IMAGE_LIST
 from penstock.ingest.kind import Options
+from penstock.ingest.kinetics import KINETICS
 from penstock.ingest.source import shown
+from penstock.ingest.table import TABLE
+from penstock.ingest.video_folder import VIDEO_FOLDER
+from penstock.ingest.videos_20bn import VIDEOS_20BN
 
 if TYPE_CHECKING:
     from penstock.ingest.kind import Kind
@@ -16,7 +24,18 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "in_place_kind", "kind_at", "kind_named", "open_source"]
 
-KINDS: tuple[Kind, ...] = (FRAMES_20BN, IMAGE_FOLDER)  # looked at in this order: the most particular first
+KINDS: tuple[Kind, ...] = (  # looked at in this order: the most particular first
+    FRAMES_20BN,
+    VIDEOS_20BN,
+    ACTIVITYNET,
+    KINETICS,
+    GULP,
+    IMAGE_LIST,
+    HUGGINGFACE,
+    TABLE,
+    VIDEO_FOLDER,
+    IMAGE_FOLDER,
+)
 
 
 def open_source(path: str, kind: str | None = None, options: Options | None = None) -> Source:

@@ -47,20 +47,26 @@ class Listing:
     """A folder, listed."""
 
     root: str
+    others: str = NOT_AN_IMAGE  # what is said of files that are none of those looked for
     folders: list[str] = field(default_factory=list)  # directly below the root, sorted
     files: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def list_folder(root: str, suffixes: Sequence[str] = tuple(sorted(IMAGE_SUFFIXES))) -> Listing:
-    """List all images below a folder: the files whose names end in one of the suffixes, in letters of any case."""
+def list_folder(
+    root: str, suffixes: Sequence[str] = tuple(sorted(IMAGE_SUFFIXES)), others: str = NOT_AN_IMAGE
+) -> Listing:
+    """List all images below a folder: the files whose names end in one of the suffixes, in letters of any case.
+
+    `others` is what is said of all other files.
+    """
     try:
         status = os.stat(root)
     except OSError as error:
         raise storage_error(error, root) from error
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError("not a folder", file=shown(root), expected="a folder of images")
-    listing = Listing(root)
+    listing = Listing(root, others)
     found: dict[str, list[Found]] = {}
     _walk(listing, "", ((status.st_dev, status.st_ino),), found, tuple(suffixes))
     for folder in sorted(found, key=lambda folder: place_in_order(f"{folder}/")):
@@ -97,7 +103,7 @@ def _walk(
     for entry in entries:
         name = f"{folder}/{entry.name}" if folder else entry.name
         if entry.name.startswith("."):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "hidden", is_expected=True))
+            listing.skipped.append(Skipped(shown(name), listing.others, "hidden", is_expected=True))
             continue
         try:
             status = entry.stat()
@@ -113,9 +119,9 @@ def _walk(
                 listing.folders.append(name)
             _walk(listing, name, (*above, itself), found, suffixes)
         elif not stat.S_ISREG(status.st_mode):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "neither a file nor a folder"))
+            listing.skipped.append(Skipped(shown(name), listing.others, "neither a file nor a folder"))
         elif not entry.name.lower().endswith(suffixes):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "by the suffix of its name", is_expected=True))
+            listing.skipped.append(Skipped(shown(name), listing.others, "by the suffix of its name", is_expected=True))
         else:
             inside.append(Found(name, status.st_size, status.st_mtime_ns))
 

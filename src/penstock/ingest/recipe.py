@@ -38,6 +38,10 @@ class Recipe:
         """Give the settings, for the manifest."""
         return asdict(self)
 
+    def of_made(self) -> Recipe:
+        """Give what is left to do to pictures that were made by this recipe: to store them."""
+        return Recipe(keep_bytes=self.keep_bytes)
+
     @property
     def scales(self) -> bool:
         """Whether large images are made smaller."""

@@ -17,7 +17,7 @@ from penstock.decode.image import decode_image, decode_mask
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_npy", "encode_png", "pixels_of"]
+__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_npy", "encode_pixels", "encode_png", "pixels_of"]
 
 DEFAULT_QUALITY = 90
 
@@ -40,8 +40,13 @@ def encode_jpeg(pixels: NDArray[np.uint8], quality: int, origin: bytes) -> bytes
             # The profile of a CMYK image says nothing about the RGB pixels that it was turned into.
             names = ("exif", "icc_profile") if image.mode in {"RGB", "L"} else ("exif",)
             kept = {name: image.info[name] for name in names if name in image.info}
+    return encode_pixels(pixels, quality, **kept)
+
+
+def encode_pixels(pixels: NDArray[np.uint8], quality: int, **metadata: Any) -> bytes:
+    """Encode RGB pixels."""
     sink = io.BytesIO()
-    Image.fromarray(pixels).save(sink, "JPEG", quality=quality, **kept)
+    Image.fromarray(pixels).save(sink, "JPEG", quality=quality, **metadata)
     return sink.getvalue()
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BROKEN",
     "NOT_AN_IMAGE",
+    "NOT_A_VIDEO",
     "SKIPPED_OUTCOMES",
     "UNLABELLED",
     "UNREADABLE",
@@ -34,10 +35,11 @@ __all__ = [
 
 # Why a file is no sample.
 NOT_AN_IMAGE = "not an image"
+NOT_A_VIDEO = "not a video"
 BROKEN = "broken"
 UNREADABLE = "unreadable"
 UNLABELLED = "unlabelled"
-SKIPPED_OUTCOMES = frozenset({NOT_AN_IMAGE, BROKEN, UNREADABLE, UNLABELLED})
+SKIPPED_OUTCOMES = frozenset({NOT_AN_IMAGE, NOT_A_VIDEO, BROKEN, UNREADABLE, UNLABELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Skipped:
     """A file that is not among the samples, and why."""
 
     name: str  # relative to the source, fit for printing
-    outcome: str  # NOT_AN_IMAGE, BROKEN, UNREADABLE or UNLABELLED
+    outcome: str  # one of SKIPPED_OUTCOMES
     why: str
     is_expected: bool = False  # it was never meant to be a sample (a README, a hidden file), so no run stops at it
 
@@ -78,6 +80,7 @@ class Source:
     labels: pa.Table
     classes: tuple[str, ...] | None
     skipped: tuple[Skipped, ...] = ()
+    made: frozenset[str] = frozenset()  # fields whose pictures are made by the recipe when they are read: videos
 
     def __post_init__(self) -> None:
         for field, items in self.fields.items():

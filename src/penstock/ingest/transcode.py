@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.decode.image import sniff
 from penstock.errors import DataError, ImageError
 from penstock.ingest.source import BROKEN, NOT_AN_IMAGE, UNREADABLE, Skipped
-from penstock.ingest.stored import Stored, stored_clip, stored_image, stored_mask
+from penstock.ingest.stored import REENCODED, Stored, stored_clip, stored_image, stored_mask
 from penstock.shard.members import kind_of
 from penstock.shard.sample import SampleBytes, sample_bytes
 from penstock.types import Record
@@ -57,15 +57,17 @@ def transcode(source: Source, position: int, labels: dict[str, Any], recipe: Rec
             return Skipped(where, UNREADABLE, error.strerror or str(error))
         except DataError as error:
             return Skipped(where, BROKEN, str(error))
-        size += sum(map(len, pictures))
+        is_made = name in source.made
+        size += int(items.sizes[position]) if is_made else sum(map(len, pictures))
         for data in pictures:
             if sniff(data) is None:
                 why = "the file is empty" if not data else f"it begins {data[:4].hex(' ')}"
                 return Skipped(where, NOT_AN_IMAGE, why)
         try:
-            fields[name] = _stored(name, pictures, recipe)
+            stored = _stored(name, pictures, recipe.of_made() if is_made else recipe)
         except ImageError as error:
             return Skipped(where, BROKEN, str(error))
+        fields[name] = replace(stored, outcome=REENCODED, why="") if is_made else stored
     sizes = {(one.field.width, one.field.height) for one in fields.values()}
     first = next(iter(source.fields))
     if len(sizes) > 1:

@@ -30,6 +30,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from penstock.errors import StalledError, UsageError
+from penstock.pipeline.options import time_limit
 from penstock.pipeline.queue import Closed, Finished, OrderedQueue
 from penstock.pipeline.statistics import StageStatistics
 from penstock.pipeline.worker import Failure, Source, Worker
@@ -70,7 +71,7 @@ class Pipeline:
         if not stages:
             raise UsageError("a pipeline has at least one stage")
         self._stages = tuple(stages)
-        self._deadline_seconds = deadline_seconds
+        self._deadline_seconds = time_limit(deadline_seconds, what="deadline_seconds")
         self._pid = os.getpid()
         self._queues = [OrderedQueue(stage.depth) for stage in stages]
         self._workers: list[Worker] = []
