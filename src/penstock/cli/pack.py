@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -107,7 +107,8 @@ def pack(
     from penstock.pack import pack as run
 
     seeds, engines = None if in_order else seed, _engine(engine, address)
-    with _Bar(Console(stderr=True)) as show, redirect_stdout(sys.stderr):  # Ray tells of lost nodes on stdout
+    quiet = nullcontext() if engines is None else redirect_stdout(sys.stderr)  # Ray tells of lost nodes on stdout
+    with _Bar(Console(stderr=True)) as show, quiet:
         report = run(
             destination=destination, progress=show, shard_bytes=shard_size, seed=seeds, engine=engines, **options
         )
