@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import contextmanager, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,14 @@ import penstock
 from penstock.errors import PenstockError
 from penstock.ingest.kinds import open_source
 from penstock.ingest.recipe import Recipe
-from penstock.ray import Cluster, _OnCluster, _quiet_and_local
+from penstock.ray import Cluster, _OnCluster, _quiet_and_local, started_here
 from penstock.storage.journal import Begun
 from penstock.storage.where import place_at
 from penstock.work import Work
 from tests.folders import content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 SLICE_BYTES = 250_000
 
@@ -84,22 +84,11 @@ def alone(source: Path, folder: Path) -> dict[str, Any]:
     return {"listening": sorted(heard), "shards": report.shards, "children": len(children()) - 1}
 
 
-@contextmanager
-def given_ray() -> Iterator[None]:
-    """A Ray of the caller's own."""
-    with _quiet_and_local():
-        import ray
-
-        ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    yield
-    ray.shutdown()
-
-
 def given(source: Path, folder: Path) -> dict[str, Any]:
     """Pack what is in folders beside the source, with threads and on Ray."""
     found = {}
     engines = {"threads": None, "ray": Cluster(slice_bytes=20_000)}
-    with given_ray():
+    with started_here(2):
         for name, engine in engines.items():
 
             def pack(what: str, into: str, name=name, engine=engine, **options: Any) -> str:

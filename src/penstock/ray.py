@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from penstock.shard.piece import Piece
     from penstock.work import Run, Work
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "started_here"]
 
 _SLICE_SAMPLES = 512  # at most so many in a slice, however small they are
 _ATTEMPTS = 8  # how often a part is made again when its node is lost
@@ -258,27 +258,38 @@ def _work(kept: ObjectRef[Any]) -> Work:
 
 
 @contextmanager
-def _connected(address: str | None, workers: int | None) -> Iterator[None]:
-    """Connect to a cluster, or start Ray here."""
-    if find_spec("ray") is None:
-        raise UsageError("packing on a cluster needs Ray", hint="pip install 'penstock[ray]'")
-    is_ours = "ray" not in sys.modules or not sys.modules["ray"].is_initialized()
-    if is_ours and address is None:
-        with _quiet_and_local():
-            _init(address="local", num_cpus=workers, include_dashboard=False)
-    elif is_ours and address is not None:
-        _see_that_it_answers(address)
-        _init(address=address)
+def started_here(cpus: int | None = None) -> Iterator[None]:
+    """Run a Ray of our own on this machine, with as many CPUs (None: all), that keeps to itself and ends with this."""
+    with _quiet_and_local():
+        _init(address="local", num_cpus=cpus, include_dashboard=False)
     import ray
 
     try:
-        if is_ours and address is None and _node() != "127.0.0.1":
+        if _node() != "127.0.0.1":
             hint = "let penstock import ray first, or start Ray yourself (ray.init), and it is used as it is"
             raise UsageError("Ray listens to other machines, since it was imported before", hint=hint)
         yield
     finally:
-        if is_ours:
-            ray.shutdown()
+        ray.shutdown()
+
+
+@contextmanager
+def _connected(address: str | None, workers: int | None) -> Iterator[None]:
+    """Connect to a cluster, or start Ray here."""
+    if find_spec("ray") is None:
+        raise UsageError("packing on a cluster needs Ray", hint="pip install 'penstock[ray]'")
+    if "ray" in sys.modules and sys.modules["ray"].is_initialized():
+        yield  # the caller's
+    elif address is None:
+        with started_here(workers):
+            yield
+    else:
+        _see_that_it_answers(address)
+        _init(address=address)
+        try:
+            yield
+        finally:
+            sys.modules["ray"].shutdown()
 
 
 def _see_that_it_answers(address: str) -> None:
