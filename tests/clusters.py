@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import penstock
+from penstock.cli import main as command
 from penstock.errors import PenstockError
 from penstock.ingest.kinds import open_source
 from penstock.ingest.recipe import Recipe
@@ -71,17 +72,18 @@ def outcome(call: Callable[[], Any]) -> str:
 
 
 def alone(source: Path, folder: Path) -> dict[str, Any]:
-    """Let penstock start Ray."""
+    """Let the command start Ray; it reports on what is stderr here."""
     heard: set[str] = set()
-    report = penstock.pack(
-        source,
-        folder / "ray.pen",
-        shard_bytes=400_000,
-        engine=Cluster(slice_bytes=SLICE_BYTES),
-        workers=2,
-        progress=lambda _: heard.update(listening()) if not heard else None,
-    )
-    return {"listening": sorted(heard), "shards": report.shards, "children": len(children()) - 1}
+    opened = _OnCluster.shard
+
+    def shard(self: _OnCluster, name: str, start: int) -> Any:
+        heard.update(listening())
+        return opened(self, name, start)
+
+    _OnCluster.shard = shard  # type: ignore[method-assign]
+    options = ["--shard-size", "400000B", "--engine", "ray", "--workers", "2", "--json"]
+    command(["pack", str(source), str(folder / "ray.pen"), *options], standalone_mode=False)
+    return {"listening": sorted(heard), "children": len(children()) - 1}
 
 
 def given(source: Path, folder: Path) -> dict[str, Any]:
