@@ -71,12 +71,14 @@ def open_dataset(
         if labels is not None:
             raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
         objects = open_objects(folder, root=root, classes=classes, access=access)
-    elif (kind := in_place_kind(folder)) is not None:
-        objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
-    elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
+    elif os.path.exists(os.path.join(folder, MANIFEST_NAME)) or (is_url(folder) and in_place_kind(folder) is None):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
         return Dataset(_opened_packed(folder, access, kept_in))
+    elif (kind := in_place_kind(folder)) is not None:
+        if not is_url(folder):
+            _refuse_access(folder, access)
+        objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
     else:
         objects = _opened_files(folder, labels, root, access)
     if kept_in is not None:

@@ -182,7 +182,9 @@ def pack(
     """
     _check(on_error, shard_bytes, workers)
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
-    place = place_at(os.fspath(destination), access)
+    # Access is for whichever of the two is far; with neither, it is refused.
+    is_for_source = is_url(os.fspath(source)) and not is_url(os.fspath(destination))
+    place = place_at(os.fspath(destination), None if is_for_source else access)
     if place.lies_in(os.fspath(source)):
         got, expected = shown(os.fspath(destination)), "a folder elsewhere"
         raise UsageError("the dataset would lie inside its source", got=got, expected=expected)
