@@ -141,7 +141,9 @@ def _another(where: str) -> UsageError:
 
 
 def _exists(where: str) -> UsageError:
-    hint = "choose another destination, add to it with --extend (extend=True), or replace it with --force (force=True)"
+    hint = (
+        "choose another destination, or replace it with --force (force=True), or add to it with --extend (extend=True)"
+    )
     return UsageError("there is a dataset already", file=where, hint=hint)
 
 

@@ -78,8 +78,8 @@ class Cluster:
     @contextmanager
     def begin(self, work: Work) -> Iterator[Run[_Made]]:
         """Connect, and let go afterwards."""
-        with _connected(self.address, work.workers):
-            yield _OnCluster(self, work)
+        with _connected(self.address, work.workers) as is_ours:
+            yield _OnCluster(self, work, None if is_ours else work.workers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,11 @@ class _Slice:
 class _OnCluster:
     """Work that a cluster does."""
 
-    def __init__(self, cluster: Cluster, work: Work) -> None:
+    def __init__(self, cluster: Cluster, work: Work, most: int | None) -> None:
         import ray
 
         self._cluster, self._work = cluster, work
+        self._most = most  # slices under way; None: as many as keep all CPUs busy
         self._kept = ray.put((work, os.getcwd()))  # once per node, not once per task
         self._unwritten: deque[_Slice] = deque()  # slices of which samples are not in a closed shard yet
         options: dict[str, Any] = {"num_cpus": 1, "max_retries": _ATTEMPTS, "scheduling_strategy": "SPREAD"}
@@ -133,7 +134,7 @@ class _OnCluster:
                 told, made = self._transcode.remote([self._kept], np.asarray(order[first:stop], np.int64))
                 waiting.append(_Slice(first, stop, told, made))
                 self._unwritten.append(waiting[-1])
-                while len(waiting) > self._most_waiting():
+                while len(waiting) >= self._most_waiting():
                     yield from self.got(waiting.popleft().told)
             while waiting:
                 yield from self.got(waiting.popleft().told)
@@ -147,7 +148,7 @@ class _OnCluster:
 
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         cpus = max(1, int(resources.get("CPU", 1)))  # nodes come and go
-        return 2 * cpus if self._work.workers is None else min(2 * cpus, self._work.workers)
+        return 2 * cpus if self._most is None else self._most
 
     def shard(self, name: str, start: int) -> _Gathered:
         """Begin a shard that a task will write."""
@@ -274,20 +275,20 @@ def started_here(cpus: int | None = None) -> Iterator[None]:
 
 
 @contextmanager
-def _connected(address: str | None, workers: int | None) -> Iterator[None]:
-    """Connect to a cluster, or start Ray here."""
+def _connected(address: str | None, workers: int | None) -> Iterator[bool]:
+    """Connect to a cluster, or start Ray here, with no more CPUs than may work; whether it is ours."""
     if find_spec("ray") is None:
         raise UsageError("packing on a cluster needs Ray", hint="pip install 'penstock[ray]'")
     if "ray" in sys.modules and sys.modules["ray"].is_initialized():
-        yield  # the caller's
+        yield False  # the caller's
     elif address is None:
         with started_here(workers):
-            yield
+            yield True
     else:
         _see_that_it_answers(address)
         _init(address=address)
         try:
-            yield
+            yield False
         finally:
             sys.modules["ray"].shutdown()
 

@@ -104,10 +104,13 @@ class Source:
         """Whether reading it is mostly waiting."""
         return any(items.is_far for items in self.fields.values())
 
-    def label_values(self, positions: Sequence[int]) -> dict[str, list[Any]]:
-        """Give the labels of samples as Python values: one list per label."""
-        where = pa.array(positions, pa.int64())
-        return {name: self.labels.column(name).take(where).to_pylist() for name in self.labels.column_names}
+    def label_values(self, positions: Sequence[int] | None = None) -> dict[str, list[Any]]:
+        """Give the labels of some samples, or of all, as Python values: one list per label."""
+        columns = {name: self.labels.column(name) for name in self.labels.column_names}
+        if positions is not None:
+            where = pa.array(positions, pa.int64())
+            columns = {name: column.take(where) for name, column in columns.items()}
+        return {name: column.to_pylist() for name, column in columns.items()}
 
     def digest(self) -> str:
         """Identify what is listed: items, labels, classes."""
