@@ -128,7 +128,10 @@ def test_what_is_missing_is_named(tmp_path):
 
 def test_options_of_lists_are_refused_and_lists_need_a_place(tmp_path):
     tars = webtars.shards(tmp_path / "tars", 4)
-    assert "are about loose images, this is webdataset" in run("index", tars, "--suffix", ".jpg", code=2).stderr
+    assert (
+        "are about loose images: got a source of kind webdataset"
+        in run("index", tars, "--suffix", ".jpg", code=2).stderr
+    )
     photos = images.image_folder(tmp_path / "photos")
     assert "a list of loose images goes into a file" in run("index", photos, code=2).stderr
 

@@ -41,7 +41,7 @@ def info(*, dataset: str, cache: str | None, access: Access | None, as_json: boo
     from penstock.opening import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
-    source = _source_only(dataset)
+    source = _source_only(dataset) if cache is None and options["order"] is None else None
     if source is not None:
         found = source_summary(dataset, source)
         click.echo(json.dumps(found, indent=1) if as_json else _text(found))
@@ -100,11 +100,15 @@ def summary(dataset: Dataset) -> dict[str, Any]:
 def _source_only(path: str) -> Source | None:
     """List a source that can be packed and not opened, if that is what there is."""
     from penstock.ingest.image_folder import IMAGE_FOLDER
+    from penstock.ingest.items import Files
     from penstock.ingest.kind import Options
     from penstock.ingest.kinds import KINDS
 
     kind = next((kind for kind in KINDS if kind.detects(path)), IMAGE_FOLDER)
-    return kind.listed(path, Options()) if kind.seen is None and kind is not IMAGE_FOLDER else None
+    if kind.seen is not None or kind is IMAGE_FOLDER:
+        return None
+    source = kind.listed(path, Options())
+    return None if all(isinstance(items, Files) for items in source.fields.values()) else source
 
 
 def source_summary(path: str, source: Source) -> dict[str, Any]:

@@ -30,9 +30,11 @@ from penstock.ingest.source import BROKEN, NOT_AN_IMAGE, UNLABELLED, Skipped, So
 from penstock.ingest.web_samples import TarSamples, samples_of
 from penstock.ingest.windowed import Windowed
 from penstock.shard.keys import split_name, unique_keys
+from penstock.shard.members import kind_of
 from penstock.storage.location import is_url
 from penstock.storage.object import ObjectStore
 from penstock.storage.where import store_at
+from penstock.types import Frames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -218,7 +220,7 @@ def _names(seen: Seen, kept: Sequence[tuple[int, Sample]]) -> list[str]:
 
 
 def _ranges(seen: Seen, kept: Sequence[tuple[int, Sample]], field: str) -> Ranges:
-    """Give one image of every sample."""
+    """Give one image or clip of every sample."""
     pictures = [sample.pictures[field] for _, sample in kept]
     return Ranges(
         seen.store,
@@ -230,7 +232,17 @@ def _ranges(seen: Seen, kept: Sequence[tuple[int, Sample]], field: str) -> Range
         np.array([picture.length for picture in pictures], np.int64),
         [sample.key + picture.suffix for (_, sample), picture in zip(kept, pictures, strict=True)],
         [picture.suffix for picture in pictures],
+        _frames([picture.frames or ((0, picture.length),) for picture in pictures])
+        if kind_of(field) == "clip"
+        else None,
     )
+
+
+def _frames(clips: Sequence[tuple[tuple[int, int], ...]]) -> Frames:
+    """Say where the frames of clips are."""
+    first = np.concatenate([[0], np.cumsum([len(clip) for clip in clips])])
+    places = np.array([place for clip in clips for place in clip], np.int64).reshape(-1, 2)
+    return Frames(first, np.ascontiguousarray(places[:, 0]), np.ascontiguousarray(places[:, 1]), None)
 
 
 def _is_tar(name: str) -> bool:
@@ -241,12 +253,13 @@ def _detects(path: str) -> bool:
     """Whether this is a tar by its name, a pattern of tars, or a folder with nothing in it but tars."""
     if is_url(path) or not os.path.isdir(path):
         return _is_tar(path) and (is_url(path) or os.path.isfile(path) or has_stars(path) or "{" in path)
+    images, has_tars = tuple(IMAGE_SUFFIXES), False
     with os.scandir(path) as entries:
-        visible = [entry for entry in entries if not entry.name.startswith(".")]
-    images = tuple(IMAGE_SUFFIXES)
-    return any(_is_tar(entry.name) for entry in visible) and not any(
-        entry.is_dir() or entry.name.lower().endswith(images) for entry in visible
-    )
+        for entry in entries:
+            if entry.name.lower().endswith(images) or (entry.is_dir() and not entry.name.startswith(".")):
+                return False
+            has_tars = has_tars or _is_tar(entry.name)
+    return has_tars
 
 
 WEBDATASET = Kind(
