@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["Average", "Progress", "hours_left"]
 
@@ -71,6 +71,7 @@ class Progress:
     stall_step: int = 0
     samples: int = 0
     done: int = 0  # batches handed out
+    at_step: Callable[[Progress], None] | None = None  # called after each step
     _began: float | None = None
 
     def timed(self, batches: Iterable[T]) -> Iterator[T]:
@@ -91,6 +92,8 @@ class Progress:
             del batch
             end = self.clock()
             self.step_time.add(end - begin)
+            if self.at_step is not None:
+                self.at_step(self)
             begin = end
 
     def add(self, count: int, **totals: float) -> None:
@@ -107,6 +110,10 @@ class Progress:
     def stall_share(self) -> float:
         """The share of the time in which the trainer waited for data."""
         return self.data_time.total / self.step_time.total if self.step_time.total else 0.0
+
+    def latest(self) -> dict[str, float]:
+        """Give the values since the last line."""
+        return {name: one.latest for name, one in self.values.items()}
 
     def line(self) -> str:
         """Say where the epoch is, and begin another line."""
@@ -126,7 +133,7 @@ class Progress:
         return {
             "steps": self.done,
             "samples": self.samples,
-            "seconds": self.step_time.total,
+            "seconds_taken": self.step_time.total,
             "samples_per_second": self.samples / self.step_time.total if self.step_time.total else 0.0,
             "data_seconds": self.data_time.total,
             "stall_share": self.stall_share,
@@ -134,6 +141,23 @@ class Progress:
             "longest_stall_step": self.stall_step,
             **{name: one.value for name, one in self.values.items()},
         }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give the sums so far, so that the epoch's averages are those of the whole epoch after a resume, too."""
+        times = {"Time": self.step_time, "Data": self.data_time}
+        return {
+            "times": {name: [one.total, one.count] for name, one in times.items()},
+            "values": {name: [one.total, one.count] for name, one in self.values.items()},
+            "stall": [self.stall_seconds, self.stall_step],
+            "samples": self.samples,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from the sums of another process."""
+        self.step_time, self.data_time = (Average(*state["times"][name]) for name in ("Time", "Data"))
+        self.values = {name: Average(*sums) for name, sums in state["values"].items()}
+        self.stall_seconds, self.stall_step = state["stall"]
+        self.samples = state["samples"]
 
 
 def hours_left(seconds: float, done: float, total: float) -> float:
