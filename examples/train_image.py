@@ -157,6 +157,7 @@ def seconds(text: str) -> float:
 class Other:
     """Batches by another library, as it is raced in penstock.bench; labels by the numbers of the samples."""
 
+    name: str
     epochs: Iterator[Any]
     labels: torch.Tensor
     steps: int
@@ -167,7 +168,11 @@ class Other:
     def batches(self, epoch: int) -> Iterator[Any]:
         """Give the batches of the next epoch: these libraries have no others."""
         del epoch
-        for images, ids in next(self.epochs):
+        try:
+            batches = next(self.epochs)  # only now do they look for their library
+        except ImportError as error:
+            raise UsageError(f"{self.name} is not installed", got=str(error)) from error
+        for images, ids in batches:
             found = images if isinstance(images, torch.Tensor) else torch.from_numpy(np.array(images))
             pixels = found.to(self.ranks.device, non_blocking=True).float()
             pixels = pixels if pixels.shape[1] == 3 else pixels.permute(0, 3, 1, 2)
@@ -300,13 +305,12 @@ def other(found: argparse.Namespace, data: str, ranks: parts.Ranks) -> Other:
     )
     labels = torch.tensor([label for _, label in case.files()], device=ranks.device)
     mean, std = (torch.tensor(one, device=ranks.device).view(1, 3, 1, 1) for one in (found.data_mean, found.data_std))
+    peer = load(OTHERS[name])
     try:
-        peer = load(OTHERS[name])
         peer.prepare(case)
-        epochs = iter(peer.epochs(case))
     except ImportError as error:
         raise UsageError(f"{name} is not installed", got=str(error)) from error
-    return Other(epochs, labels, -(-len(labels) // found.batch_size), ranks, mean, std)
+    return Other(name, iter(peer.epochs(case)), labels, -(-len(labels) // found.batch_size), ranks, mean, std)
 
 
 def validation_data(found: argparse.Namespace, data: str, ranks: parts.Ranks) -> Loader:
