@@ -73,6 +73,8 @@ class Progress:
     done: int = 0  # batches handed out
     at_step: Callable[[Progress], None] | None = None  # called after each step
     _began: float | None = None
+    _begin: float = 0.0  # of the step, or of what of it is not in `step_time` yet
+    _counts: int = 1  # that the rest of the step adds to the number of steps
 
     def timed(self, batches: Iterable[T]) -> Iterator[T]:
         """Yield batches; measure the waits for them, and the steps between."""
@@ -88,13 +90,20 @@ class Progress:
             if got - begin > self.stall_seconds:
                 self.stall_seconds, self.stall_step = got - begin, self.done
             self.done += 1
+            self._begin, self._counts = begin, 1
             yield batch
             del batch
-            end = self.clock()
-            self.step_time.add(end - begin)
+            end = self._lap()
             if self.at_step is not None:
                 self.at_step(self)
             begin = end
+
+    def _lap(self) -> float:
+        """Count the step as far as it has come."""
+        now = self.clock()
+        self.step_time.add(now - self._begin, self._counts)
+        self._begin, self._counts = now, 0
+        return now
 
     def add(self, count: int, **totals: float) -> None:
         """Take in the values of some samples, as sums over them."""
@@ -117,6 +126,8 @@ class Progress:
 
     def line(self) -> str:
         """Say where the epoch is, and begin another line."""
+        if self._counts and self.done:
+            self._lap()  # this is within a step, which belongs to the line
         parts = [f"{self.name}[{self.done}/{self.steps}]"]
         times = {"Time": self.step_time, "Data": self.data_time}
         parts += [f"{name} {one.latest:.3f} ({one.value:.3f})" for name, one in times.items()]
