@@ -83,7 +83,10 @@ class Progress:
         while True:
             try:
                 batch = next(iterator)
-            except StopIteration:
+            except StopIteration:  # to learn that there are no more is to wait, too
+                rest = self.clock() - begin
+                self.data_time.add(rest, 0)
+                self.step_time.add(rest, 0)
                 return
             got = self.clock()
             self.data_time.add(got - begin)
