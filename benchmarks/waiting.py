@@ -42,7 +42,7 @@ from penstock.bench.machine import describe, versions
 from penstock.bench.peers import load
 from penstock.pipeline.cores import allowed_cores
 from penstock.torch import Loader
-from penstock.torch.training import Progress, joined
+from penstock.torch.training import Progress, Ranks, joined
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop
 
 if TYPE_CHECKING:
@@ -152,36 +152,42 @@ def ranked(args: argparse.Namespace) -> None:
     """Be one rank of a run."""
     torch.set_num_threads(1)
     with joined("cpu") as ranks:
-        model: nn.Module = nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 10))
-        if ranks.count > 1:
-            model = nn.parallel.DistributedDataParallel(model)
-        optimizer = torch.optim.SGD(model.parameters(), 0.01)
-        with loader_of(args, args.batch_size // ranks.count) as loader:
-            for _ in loader:  # not counted
-                pass
-            order, progress = hashlib.sha256(), Progress("", len(loader))
-            batches: list[Any] = []
-            begin, samples = time.perf_counter(), 0
-            for images, labels in progress.timed(noted(loader, batches)):
-                optimizer.zero_grad()
-                nn.functional.cross_entropy(model(images.float() / 255), labels % 10).backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                samples += len(images)
-            seconds = ranks.most(time.perf_counter() - begin)
-            for one in zip(*ranks.gathered(batches), strict=True):
-                order.update(np.sort(np.concatenate(one)).tobytes())
-        counts = ranks.gathered(len(batches))
-        total, waits = ranks.summed([float(samples)])[0], ranks.gathered(progress.stall_share)
+        found = on_rank(args, ranks)  # in a function of its own: the model is gone before the ranks part
         if ranks.is_first:
-            found = {
-                "images_per_second": total / seconds,
-                "samples": int(total),
-                "batches": counts,
-                "equal_batches": len(set(counts)) == 1,
-                "order": order.hexdigest()[:16],
-                "stall_shares": waits,
-            }
             Path(args.out).write_text(json.dumps(found))
+
+
+def on_rank(args: argparse.Namespace, ranks: Ranks) -> dict[str, Any]:
+    """Train for an epoch after one that is not counted; say what all ranks have found."""
+    model: nn.Module = nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(48, 10))
+    if ranks.count > 1:
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with loader_of(args, args.batch_size // ranks.count) as loader:
+        for _ in loader:
+            pass
+        batches: list[Any] = []
+        progress = Progress("", len(loader))
+        begin, samples = time.perf_counter(), 0
+        for images, labels in progress.timed(noted(loader, batches)):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(images.float() / 255), labels % 10).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            samples += len(images)
+        seconds = ranks.most(time.perf_counter() - begin)
+    counts = ranks.gathered(len(batches))
+    order = hashlib.sha256()
+    for one in zip(*ranks.gathered(batches), strict=True):
+        order.update(np.sort(np.concatenate(one)).tobytes())
+    total = ranks.summed([float(samples)])[0]
+    return {
+        "images_per_second": total / seconds,
+        "samples": int(total),
+        "batches": counts,
+        "equal_batches": len(set(counts)) == 1,
+        "order": order.hexdigest()[:16],
+        "stall_shares": ranks.gathered(progress.stall_share),
+    }
 
 
 def noted(loader: Loader, batches: list[Any]) -> Iterator[Any]:
