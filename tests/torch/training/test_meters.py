@@ -81,3 +81,19 @@ def test_what_is_left_follows_from_what_was_done():
     assert hours_left(7200, 2, 10) == 8
     assert hours_left(7200, 10, 10) == 0
     assert hours_left(0, 0, 10) == float("inf")
+
+
+def test_sums_go_on_in_another_process():
+    whole, first, second = (Progress("", 4) for _ in range(3))
+    for progress, parts in ((whole, (1, 2, 3, 4)), (first, (1, 2)), (second, (3, 4))):
+        if progress is second:
+            progress.load_state_dict(first.state_dict())
+        for part in parts:
+            progress.add(2, Loss=part)
+            progress.data_time.add(part)
+            progress.step_time.add(part + 1)
+            progress.samples += 2
+            if part > progress.stall_seconds:
+                progress.stall_seconds, progress.stall_step = part, part
+    assert second.summary() == whole.summary()
+    assert second.latest() == {"Loss": 3.5 / 2}

@@ -109,6 +109,20 @@ def test_a_line_that_a_kill_cut_short_is_left_out(tmp_path):
     assert read_journal(tmp_path / "log.jsonl") == [{"kind": "epoch"}]
 
 
+def test_a_terminal_shows_how_far_an_epoch_is_below_its_lines(capsys, monkeypatch):
+    with Journal(None, Ranks(0, 1, CPU)) as journal:
+        monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+        monkeypatch.setenv("TERM", "xterm")
+        progress = Progress("Epoch: [3]", 2)
+        with journal.shown(progress):
+            for number in progress.timed([0, 1]):
+                journal.say(f"[line] {number}")
+        assert progress.at_step is None
+    said = capsys.readouterr().err
+    for part in ("[line] 0", "[line] 1", "Epoch: [3]", "2/2"):
+        assert part in said
+
+
 def stages(**busy: float) -> SimpleNamespace:
     """Statistics of stages that worked so long."""
     return SimpleNamespace(stages=tuple(StageStatistics(name, 1, 10, time, 0, 0, 0.5) for name, time in busy.items()))

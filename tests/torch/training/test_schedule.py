@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import UsageError
-from penstock.torch.training import POLICIES, Schedule
+from penstock.torch.training import POLICIES, Plateau, Schedule
 
 
 def test_a_cosine_begins_at_the_base_rate_is_half_way_in_the_middle_and_ends_at_the_end_rate():
@@ -53,3 +53,28 @@ def test_nonsense_is_refused():
         Schedule("zigzag", 0.1, 10)
     with pytest.raises(UsageError, match="warm-up is a part of the run"):
         Schedule("cosine", 0.1, 10, warmup=10)
+
+
+def test_a_plateau_lowers_the_rate_after_so_many_validations_without_progress():
+    plateau, rates = Plateau(1.0, last=0.3), []
+    for loss in (3, 2, 2.5, 2.5, 2.5, 2.2, 1.9, 1.95, 1.95, 1.95, 1.95, 1.95, 1.95):
+        plateau.observe(loss)
+        rates.append(round(plateau.rate(0), 3))
+    assert rates == [1, 1, 1, 1, 0.6, 0.6, 0.6, 0.6, 0.6, 0.36, 0.36, 0.36, 0.216]
+    assert plateau.is_over
+
+
+def test_a_plateau_goes_on_where_it_was():
+    one, other = Plateau(1.0), Plateau(1.0)
+    for loss in (1, 2, 2):
+        one.observe(loss)
+    other.load_state_dict(one.state_dict())
+    for each in (one, other):
+        each.observe(2)
+    assert one == other
+    assert other.rate(7) == 0.6
+
+
+def test_a_decay_that_is_none_is_refused():
+    with pytest.raises(UsageError, match="this is no decay"):
+        Plateau(1.0, factor=1.2)

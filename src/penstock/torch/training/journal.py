@@ -1,7 +1,9 @@
 """What a run leaves behind: lines for people on stderr, and the same as JSON, a line each, in a file.
 
-Only the first rank writes. Each line of the file is an object with `kind` ("options", "line", "epoch", "validation",
-"end"), `seconds` since the run began, and its figures. A run that is resumed adds to its file.
+Where stderr is a terminal, a bar below the lines shows how far the epoch is.
+
+Only the first rank writes. Each line of the file is an object with `kind` ("options", "line", "epoch", "verdict",
+"validation", "end"), `seconds` since the run began, and its figures. A run that is resumed adds to its file.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, final
 
@@ -17,7 +20,11 @@ from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterator
 
+    from rich.progress import Progress as Bar
+
+    from penstock.torch.training.meters import Progress
     from penstock.torch.training.ranks import Ranks
 
 __all__ = ["Journal", "read_journal"]
@@ -31,6 +38,7 @@ class Journal:
         self._is_first = ranks.is_first
         self._began = time.monotonic()
         self._file: IO[str] | None = None
+        self._bar: Bar | None = None
         self._board: Any = None
         if folder is not None and self._is_first:
             try:
@@ -49,11 +57,35 @@ class Journal:
 
     def say(self, text: str) -> None:
         """Tell people."""
-        if self._is_first:
-            sys.stderr.write(text + "\n")
-            sys.stderr.flush()
+        if not self._is_first:
+            return
+        if self._bar is not None:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            return
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
 
-    def note(self, kind: str, step: int | None = None, **figures: Any) -> None:
+    @contextmanager
+    def shown(self, progress: Progress) -> Iterator[None]:
+        """Show how an epoch goes, on a terminal, while the block runs."""
+        if not (self._is_first and sys.stderr.isatty()):
+            yield
+            return
+        from rich import progress as rich  # noqa: PLC0415  only where there is a terminal
+        from rich.console import Console  # noqa: PLC0415
+
+        columns = [rich.TextColumn("{task.description}"), rich.BarColumn(), rich.MofNCompleteColumn()]
+        console = Console(stderr=True)
+        with rich.Progress(*columns, rich.TimeRemainingColumn(), console=console, transient=True) as bar:
+            self._bar, name = bar, progress.name.strip().replace("[", r"\[")
+            task = bar.add_task(name, total=progress.steps, completed=progress.done)
+            progress.at_step = lambda one: bar.update(task, completed=one.done)
+            try:
+                yield
+            finally:
+                progress.at_step, self._bar = None, None
+
+    def note(self, kind: str, step: int | None = None, /, **figures: Any) -> None:
         """Write figures down."""
         if self._file is not None:
             line = {"kind": kind, "seconds": round(time.monotonic() - self._began, 6), **figures}

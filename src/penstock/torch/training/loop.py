@@ -3,6 +3,9 @@
 Values stay on the device until a line is written: taking a loss off a GPU at every step would make the host wait for
 the device at every step.
 
+Gradients of several batches may be added up to one step of the optimizer. Those of fewer batches, at an epoch's end,
+are averaged over as many as there were.
+
 Validation counts every sample exactly once, on any number of ranks: sums are added up, never averages, and samples that
 only fill a batch up (`batch.padding`) are left out.
 """
@@ -20,6 +23,7 @@ from torch.nn import functional
 from torch.nn.parallel import DistributedDataParallel
 
 from penstock.torch.training.mixup import mixed
+from penstock.torch.training.ranks import bare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from penstock.torch.training.average import WeightAverage
     from penstock.torch.training.meters import Progress
     from penstock.torch.training.ranks import Ranks
-    from penstock.torch.training.schedule import Schedule
+    from penstock.torch.training.schedule import Rates
     from penstock.torch.training.stopping import Stopping
 
 __all__ = ["Precision", "Step", "evaluate", "train_epoch"]
@@ -42,19 +46,22 @@ class Step:
 
     model: nn.Module
     optimizer: torch.optim.Optimizer
-    schedule: Schedule
+    schedule: Rates
     ranks: Ranks
     classes: int
     precision: Precision = "float32"
     scaler: torch.amp.GradScaler | None = None  # for fp16
+    static_scale: float | None = None  # what the scaler is kept at
     accumulate: int = 1  # batches whose gradients are added up to one step of the optimizer
     label_smoothing: float = 0.0
     mixup: float = 0.0
     average: WeightAverage | None = None
     seed: int = 0
 
-    def gradients(self, images: torch.Tensor, labels: torch.Tensor, draw: tuple[int, int], *, steps: bool) -> Any:
-        """Run a batch forth and back; gives sums of loss and hits."""
+    def gradients(
+        self, images: torch.Tensor, labels: torch.Tensor, draw: tuple[int, int], *, steps: bool, group: int = 1
+    ) -> torch.Tensor:
+        """Run a batch forth and back, as one of a group whose gradients are added up; gives sums of loss and hits."""
         targets = labels
         if self.mixup:
             images, targets = mixed(images, labels, alpha=self.mixup, classes=self.classes, draw=(self.seed, *draw))
@@ -63,7 +70,7 @@ class Step:
             with casting(self.ranks.device, self.precision):
                 scores = self.model(images)
                 loss = functional.cross_entropy(scores, targets, label_smoothing=self.label_smoothing)
-            share = loss / self.accumulate
+            share = loss / group
             (share if self.scaler is None else self.scaler.scale(share)).backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         return sums(scores.detach(), labels, loss.detach())
 
@@ -75,7 +82,7 @@ class Step:
             self.optimizer.step()
         else:
             self.scaler.step(self.optimizer)
-            self.scaler.update()
+            self.scaler.update(self.static_scale)
         self.optimizer.zero_grad(set_to_none=True)
         if self.average is not None:
             self.average.update(bare(self.model))
@@ -93,15 +100,15 @@ def train_epoch(
 ) -> bool:
     """Train on an epoch's batches, or on what is left of them (`progress.done` says how many went before).
 
-    Every `every` batches `at_line` is called with the progress and the learning rate. Tells whether the epoch came to
-    its end: not, where the ranks agreed to stop.
+    Every `every` batches `at_line` is called with the progress and the learning rate, and the ranks may agree to stop.
+    A signal stops a single rank at its next step. Tells whether the epoch came to its end.
     """
     step.model.train()
     held: list[tuple[int, torch.Tensor]] = []
-    rate = 0.0
+    rate, is_due, full = 0.0, False, progress.steps - progress.steps % step.accumulate
 
     def end_line() -> None:
-        take(progress, held)
+        take(progress, held, step.ranks)
         if at_line is not None:
             at_line(progress, rate)
 
@@ -109,13 +116,15 @@ def train_epoch(
         images, labels = batch[0], batch[1]
         done = progress.done  # with this batch
         is_last = done % step.accumulate == 0 or done == progress.steps
-        held.append((len(labels), step.gradients(images, labels, (epoch, done), steps=is_last)))
-        progress.samples += len(labels) * step.ranks.count
+        group = step.accumulate if done <= full else progress.steps - full
+        held.append((len(labels), step.gradients(images, labels, (epoch, done), steps=is_last, group=group)))
+        is_due = is_due or done % every == 0
         if is_last:
             rate = step.schedule.rate(epoch + (done - 1) / progress.steps)
             step.update(rate)
         del batch, images, labels
-        if done % every == 0 and is_last:
+        if is_last and (is_due or (step.ranks.count == 1 and stopping.reason is not None)):
+            is_due = False
             end_line()
             if done < progress.steps and stopping.agreed(step.ranks.device):
                 return False
@@ -134,8 +143,13 @@ def evaluate(
     precision: Precision = "float32",
     every: int = 100,
     at_line: Callable[[Progress], None] | None = None,
+    at_batch: Callable[[Any, torch.Tensor], None] | None = None,
 ) -> dict[str, float]:
-    """Validate: loss and precisions over all samples of all ranks, each counted once."""
+    """Validate: loss and precisions over all samples of all ranks, each counted once.
+
+    `at_batch` is given each batch, and the scores of those of its samples that count.
+    """
+    ranks.same_buffers(model)
     model = bare(model)
     was_training = model.training
     model.eval()
@@ -152,6 +166,8 @@ def evaluate(
             progress.samples += fresh
             for name, value in zip(totals, (fresh, *found), strict=True):
                 totals[name] += value
+            if at_batch is not None:
+                at_batch(batch, scores)
             if at_line is not None and progress.done % every == 0:
                 at_line(progress)
     finally:
@@ -170,15 +186,17 @@ def sums(scores: torch.Tensor, labels: torch.Tensor, loss: torch.Tensor) -> torc
     return torch.cat([loss.double().reshape(1) * len(labels), hits])
 
 
-def take(progress: Progress, held: list[tuple[int, torch.Tensor]]) -> None:
-    """Take values off the device, where they were left since the last line."""
-    count = sum(number for number, _ in held)
-    loss, first, five = torch.stack([values for _, values in held]).sum(0).tolist()
+def take(progress: Progress, held: list[tuple[int, torch.Tensor]], ranks: Ranks) -> None:
+    """Take values of all ranks off their devices, where they were left since the last line."""
+    own = sum(number for number, _ in held)
+    found = torch.stack([values for _, values in held]).sum(0).tolist()
     held.clear()
+    count, loss, first, five = ranks.summed([float(own), *found])
     if not math.isfinite(loss):
         what = f"{progress.name.strip()} the loss is {loss / count} before step {progress.done}"
         raise FloatingPointError(f"{what}: lower the learning rate, or add warm-up epochs")
-    progress.add(count, **{"Loss": loss, "Prec@1": first, "Prec@5": five})
+    progress.samples += int(count)
+    progress.add(int(count), **{"Loss": loss, "Prec@1": first, "Prec@5": five})
 
 
 def casting(device: torch.device, precision: Precision) -> AbstractContextManager[Any]:
@@ -186,8 +204,3 @@ def casting(device: torch.device, precision: Precision) -> AbstractContextManage
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, torch.bfloat16 if precision == "bf16" else torch.float16)
-
-
-def bare(model: nn.Module) -> nn.Module:
-    """Give a model without what distributes it."""
-    return model.module if isinstance(model, DistributedDataParallel) else model

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["Average", "Progress", "hours_left"]
 
@@ -71,7 +71,10 @@ class Progress:
     stall_step: int = 0
     samples: int = 0
     done: int = 0  # batches handed out
+    at_step: Callable[[Progress], None] | None = None  # called after each step
     _began: float | None = None
+    _begin: float = 0.0  # of the step, or of what of it is not in `step_time` yet
+    _counts: int = 1  # that the rest of the step adds to the number of steps
 
     def timed(self, batches: Iterable[T]) -> Iterator[T]:
         """Yield batches; measure the waits for them, and the steps between."""
@@ -80,18 +83,30 @@ class Progress:
         while True:
             try:
                 batch = next(iterator)
-            except StopIteration:
+            except StopIteration:  # to learn that there are no more is to wait, too
+                rest = self.clock() - begin
+                self.data_time.add(rest, 0)
+                self.step_time.add(rest, 0)
                 return
             got = self.clock()
             self.data_time.add(got - begin)
             if got - begin > self.stall_seconds:
                 self.stall_seconds, self.stall_step = got - begin, self.done
             self.done += 1
+            self._begin, self._counts = begin, 1
             yield batch
             del batch
-            end = self.clock()
-            self.step_time.add(end - begin)
+            end = self._lap()
+            if self.at_step is not None:
+                self.at_step(self)
             begin = end
+
+    def _lap(self) -> float:
+        """Count the step as far as it has come."""
+        now = self.clock()
+        self.step_time.add(now - self._begin, self._counts)
+        self._begin, self._counts = now, 0
+        return now
 
     def add(self, count: int, **totals: float) -> None:
         """Take in the values of some samples, as sums over them."""
@@ -108,8 +123,14 @@ class Progress:
         """The share of the time in which the trainer waited for data."""
         return self.data_time.total / self.step_time.total if self.step_time.total else 0.0
 
+    def latest(self) -> dict[str, float]:
+        """Give the values since the last line."""
+        return {name: one.latest for name, one in self.values.items()}
+
     def line(self) -> str:
         """Say where the epoch is, and begin another line."""
+        if self._counts and self.done:
+            self._lap()  # this is within a step, which belongs to the line
         parts = [f"{self.name}[{self.done}/{self.steps}]"]
         times = {"Time": self.step_time, "Data": self.data_time}
         parts += [f"{name} {one.latest:.3f} ({one.value:.3f})" for name, one in times.items()]
@@ -126,7 +147,7 @@ class Progress:
         return {
             "steps": self.done,
             "samples": self.samples,
-            "seconds": self.step_time.total,
+            "seconds_taken": self.step_time.total,
             "samples_per_second": self.samples / self.step_time.total if self.step_time.total else 0.0,
             "data_seconds": self.data_time.total,
             "stall_share": self.stall_share,
@@ -134,6 +155,23 @@ class Progress:
             "longest_stall_step": self.stall_step,
             **{name: one.value for name, one in self.values.items()},
         }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Give the sums so far, so that the epoch's averages are those of the whole epoch after a resume, too."""
+        times = {"Time": self.step_time, "Data": self.data_time}
+        return {
+            "times": {name: [one.total, one.count] for name, one in times.items()},
+            "values": {name: [one.total, one.count] for name, one in self.values.items()},
+            "stall": [self.stall_seconds, self.stall_step],
+            "samples": self.samples,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from the sums of another process."""
+        self.step_time, self.data_time = (Average(*state["times"][name]) for name in ("Time", "Data"))
+        self.values = {name: Average(*sums) for name, sums in state["values"].items()}
+        self.stall_seconds, self.stall_step = state["stall"]
+        self.samples = state["samples"]
 
 
 def hours_left(seconds: float, done: float, total: float) -> float:

@@ -9,14 +9,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import torch
-from torch import distributed
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from penstock.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Ranks", "joined"]
+__all__ = ["Ranks", "bare", "joined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,19 @@ class Ranks:
         found: list[object] = [None] * self.count
         distributed.all_gather_object(found, value)
         return found
+
+    def same_buffers(self, model: nn.Module) -> None:
+        """Give all ranks the first one's buffers: statistics of normalisation, which each rank gathers for itself."""
+        if self.count > 1:
+            for buffer in bare(model).buffers():
+                distributed.broadcast(buffer, 0)
+
+
+def bare(model: nn.Module) -> nn.Module:
+    """Give a model without what distributes it."""
+    found = model.module if isinstance(model, DistributedDataParallel) else model
+    assert isinstance(found, nn.Module)
+    return found
 
 
 @contextmanager
