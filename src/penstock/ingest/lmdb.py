@@ -32,6 +32,7 @@ from penstock.ingest.unwrapped import Blob
 from penstock.shard.keys import unique_keys
 from penstock.storage.local import read_start, storage_error
 from penstock.storage.location import is_url
+from penstock.storage.object import ObjectStore
 from penstock.storage.where import store_at
 
 if TYPE_CHECKING:
@@ -53,14 +54,15 @@ def _seen(path: str, options: Options) -> Seen:
     """Look at the file."""
     folder, name = _placed(path)
     store = store_at(folder, options.access if is_url(folder) else None)
+    if isinstance(store, ObjectStore):
+        found = store.look(name) or store.look(f"{name}/{_DATA}")
+        if found is None:
+            raise UsageError("there is no LMDB file", file=shown(path))
+        return Seen(store, (found.name,), np.array([found.size], np.int64), found.etag or "")
     size = store.size(name)
-    if size is None and is_url(path):
-        name = f"{name}/{_DATA}"
-        size = store.size(name)
     if size is None:
         raise UsageError("there is no LMDB file", file=shown(path))
-    stamp = "" if is_url(path) else str(os.stat(os.path.join(folder, name)).st_mtime_ns)
-    return Seen(store, (name,), np.array([size], np.int64), stamp)
+    return Seen(store, (name,), np.array([size], np.int64), str(os.stat(os.path.join(folder, name)).st_mtime_ns))
 
 
 def _placed(path: str) -> tuple[str, str]:
