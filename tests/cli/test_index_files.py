@@ -153,5 +153,8 @@ def test_info_says_which_kind_of_files_a_dataset_is_and_what_is_missing(tmp_path
     assert "a.tar: photos/00001: not an image: it has no image" in told
     assert json.loads(run("info", lmdbs.efficient(tmp_path / "x.lmdb"), "--json").stdout)["kind"] == "lmdb"
     assert json.loads(run("info", images.image_folder(tmp_path / "p"), "--json").stdout)["kind"] == "image-folder"
+    first = next((tmp_path / "p").rglob("*.jpg")).relative_to(tmp_path / "p")
+    (tmp_path / "p" / "some.txt").write_text(f"{first},a\n")
+    assert json.loads(run("info", tmp_path / "p" / "some.txt", "--json").stdout)["kind"] == "image-list"
     penstock.pack(tmp_path / "p", tmp_path / "p.pen")
     assert json.loads(run("info", tmp_path / "p.pen", "--json").stdout)["kind"] == "packed"
