@@ -63,7 +63,7 @@ def _seen(path: str, options: Options) -> Seen:
             raise _compressed(one)
     folder = _common(paths)
     store = store_at(folder, options.access if is_url(folder) else None)
-    names = tuple(one[len(folder) :].lstrip("/") for one in paths)
+    names = tuple(one[len(folder) :].lstrip("/") if is_url(folder) else os.path.relpath(one, folder) for one in paths)
     sizes, stamp = _looked_at(store, names)
     return Seen(store, names, sizes, stamp)
 
