@@ -36,7 +36,7 @@ from penstock.storage.object import ObjectStore
 from penstock.storage.where import store_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -47,6 +47,7 @@ __all__ = ["LMDB"]
 _DATA = "data.mdb"
 _SPECIAL = frozenset({b"__keys__", b"__len__"})
 _MOST_MISSING = 100_000  # named one by one; beyond that the file is not what it says it is
+_EACH = 1000  # records between two words of progress
 _TRIES = 16  # records among which one must have a form
 
 
@@ -82,7 +83,7 @@ def _listed(path: str, options: Options) -> Source:
     found = _in_order(values, set(special.values()))
     is_inside = (values.offset + values.length <= size)[found]
     skipped = [_cut(values, number) for number in found[~is_inside].tolist()]
-    records, form, trouble = _records(seen, values, found[is_inside], shown(path))
+    records, form, trouble = _records(seen, values, found[is_inside], shown(path), options.progress)
     skipped += trouble
     skipped += _missing(seen, values, special, form, shown(path))
     if not records:
@@ -115,13 +116,19 @@ def _read(seen: Seen, values: Values, numbers: NDArray[np.int64]) -> Iterator[tu
 
 
 def _records(
-    seen: Seen, values: Values, numbers: NDArray[np.int64], path: str
+    seen: Seen,
+    values: Values,
+    numbers: NDArray[np.int64],
+    path: str,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[list[tuple[int, _Found]], str, list[Skipped]]:
     """Look at every record: what there is, in which form, and what is no record."""
     form = _form(seen, values, numbers, path)
     found: dict[int, _Found] = {}
     broken: dict[int, Skipped] = {}
-    for number, data in _read(seen, values, numbers):
+    for count, (number, data) in enumerate(_read(seen, values, numbers), 1):
+        if progress is not None and (count % _EACH == 0 or count == len(numbers)):
+            progress(count, len(numbers))
         record = _tried(data, form)
         if isinstance(record, Record):
             found[number] = _Found(record.place, record.labels)

@@ -164,8 +164,12 @@ def _listed(path: str, options: Options) -> Source:
             raise _compressed(seen.paths[number])
         return samples_of(file)
 
+    tars: list[TarSamples] = []
     with ThreadPoolExecutor(_AT_ONCE, "penstock-tars") as pool:
-        tars = list(pool.map(walked, range(len(seen.names))))
+        for tar in pool.map(walked, range(len(seen.names))):
+            tars.append(tar)
+            if options.progress is not None:
+                options.progress(len(tars), len(seen.names))
     skipped = [one for tar in tars for one in tar.skipped]
     passed_over = sum((tar.passed_over for tar in tars), Counter[str]())
     skipped += [
