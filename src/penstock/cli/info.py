@@ -105,7 +105,7 @@ def _source_only(path: str) -> Source | None:
     from penstock.ingest.loose_objects import OBJECT_LIST
 
     kind = next((kind for kind in KINDS if kind.detects(path)), IMAGE_FOLDER)
-    if kind.seen is not None or kind in {IMAGE_FOLDER, OBJECT_LIST}:
+    if kind.seen is not None or kind.is_of_files or kind is OBJECT_LIST:
         return None
     source = kind.listed(path, Options())
     return None if all(isinstance(items, Files) for items in source.fields.values()) else source
