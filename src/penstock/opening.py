@@ -14,6 +14,7 @@ from penstock.ingest.in_place import index_folder
 from penstock.ingest.items import Files
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import KINDS, in_place_kind, kind_at, open_source
+from penstock.ingest.loose_objects import OBJECT_LIST
 from penstock.ingest.object_index import open_objects
 from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import shown
@@ -100,7 +101,11 @@ def _opened_list(
     try:
         return open_objects(folder, root=root, classes=classes, access=access)
     except FormatError:
-        if classes is not None or is_url(folder) or not any(kind.detects(folder) for kind in KINDS):
+        if (
+            classes is not None
+            or is_url(folder)
+            or not any(kind.detects(folder) for kind in KINDS if kind is not OBJECT_LIST)
+        ):
             raise
     return _opened_files(folder, None, root, access)
 

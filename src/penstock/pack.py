@@ -29,6 +29,7 @@ from penstock.extension import Extended
 from penstock.ingest.duplicates import one_of_each
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import open_source
+from penstock.ingest.loose_objects import OBJECT_LIST
 from penstock.ingest.recipe import Recipe
 from penstock.ingest.source import Skipped, shown
 from penstock.publishing import VERSION, publish, remove_older_indexes
@@ -183,8 +184,8 @@ def pack(
     _check(on_error, shard_bytes, workers)
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
     # Access is for whichever of the two is far; with neither, it is refused.
-    is_for_source = is_url(os.fspath(source)) and not is_url(os.fspath(destination))
-    place = place_at(os.fspath(destination), None if is_for_source else access)
+    is_source_far = is_url(os.fspath(source)) or OBJECT_LIST.detects(os.fspath(source))
+    place = place_at(os.fspath(destination), None if is_source_far and not is_url(os.fspath(destination)) else access)
     if place.lies_in(os.fspath(source)):
         got, expected = shown(os.fspath(destination)), "a folder elsewhere"
         raise UsageError("the dataset would lie inside its source", got=got, expected=expected)

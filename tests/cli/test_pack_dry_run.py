@@ -24,7 +24,7 @@ def test_it_lists_kind_samples_classes_and_bytes_and_writes_nothing(tmp_path):
     done = run(path, "--dry-run")
     assert done.exit_code == 0
     assert done.output.splitlines()[:3] == [
-        f"image_folder: 5 samples (image), {sum(map(len, images.values())) / 1000:.1f} kB to read",
+        f"image-folder: 5 samples (image), {sum(map(len, images.values())) / 1000:.1f} kB to read",
         "  labels  label",
         "  classes 2: 3 cat, 2 dog",
     ]

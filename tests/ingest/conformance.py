@@ -183,7 +183,7 @@ def it_takes_for_its_own_what_is_and_nothing_else(case: Case, folder: Path) -> N
 
 def an_option_that_it_does_not_know_is_refused(case: Case, folder: Path) -> None:
     made = case.made(folder)
-    known = {*kind_named(case.kind).options, "recipe", "access"}
+    known = {*kind_named(case.kind).options, "recipe", "access", "progress"}
     unknown = [option.name for option in fields(Options) if option.name not in known]
     for option in unknown:
         with pytest.raises(UsageError, match=f"a source of kind {case.kind} has no {option}"):

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import pickle
 import shutil
 
@@ -15,6 +16,7 @@ from penstock.errors import SourceError, UsageError
 from penstock.ingest.items import Ranges
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
+from penstock.storage.object import ObjectStore
 from tests import folders, images, lmdbs, stores
 from tests.ingest.conformance import CHECKS, Case, Made, name
 
@@ -89,6 +91,8 @@ def test_class_names_come_from_a_file(tmp_path):
     path = lmdbs.efficient(tmp_path / "x.lmdb")
     (tmp_path / "names.txt").write_text("cat\ndog\nemu\n")
     assert penstock.open(path, labels=tmp_path / "names.txt").classes == ("cat", "dog", "emu")
+    (tmp_path / "names.txt").write_text("cow\ndog\nemu\n")
+    assert penstock.open(path, labels=tmp_path / "names.txt").classes == ("cow", "dog", "emu")
     (tmp_path / "names.txt").write_text("cat\ndog\n")
     with pytest.raises(SourceError, match="labels that are no class: got 0 to 2, expected 0 to 1"):
         open_source(str(path), options=Options(labels=str(tmp_path / "names.txt")))
@@ -302,3 +306,27 @@ def test_a_file_on_a_web_server_is_walked_and_read_there(nginx):
     assert [sample.fields["image"].data for sample in dataset] == JPEGS
     with pytest.raises(UsageError, match="there is no LMDB file"):
         penstock.open(f"{nginx.endpoint}/test_lmdb/y.lmdb")
+
+
+@pytest.mark.parametrize("server", ["seaweedfs", "nginx"])
+def test_a_file_in_a_store_that_was_replaced_by_one_of_the_same_size_is_walked_again(
+    tmp_path, request, monkeypatch, server
+):
+    name, server = server, request.getfixturevalue(server)
+    stores.allow(monkeypatch, request.getfixturevalue("seaweedfs"))
+    access = stores.access(server.endpoint) if name == "seaweedfs" else None
+    url = f"s3://{server.bucket}/replaced" if name == "seaweedfs" else f"{server.endpoint}/replaced"
+
+    def put(path, modified):
+        if name == "seaweedfs":
+            ObjectStore(url, access).write("x.lmdb", path.read_bytes())
+        else:
+            (server.folder / "replaced").mkdir(exist_ok=True)
+            shutil.copy(path, server.folder / "replaced/x.lmdb")
+            os.utime(server.folder / "replaced/x.lmdb", (modified, modified))
+        return penstock.open(f"{url}/x.lmdb", access=access).labels("label").tolist()
+
+    first = lmdbs.write(tmp_path / "1.lmdb", [(b"%d" % at, pickle.dumps((JPEGS[0], at))) for at in range(3)])
+    second = lmdbs.write(tmp_path / "2.lmdb", [(b"%d" % at, pickle.dumps((JPEGS[0], 9 - at))) for at in range(3)])
+    assert first.stat().st_size == second.stat().st_size
+    assert (put(first, 1_000_000_000), put(second, 1_000_000_001)) == ([0, 1, 2], [9, 8, 7])

@@ -240,6 +240,17 @@ def test_a_missing_tar_of_a_pattern_is_an_error(tmp_path):
         penstock.open(tmp_path / "x-{000000,000000}.tar")
 
 
+def test_tars_are_found_by_names_relative_to_where_one_is(tmp_path, monkeypatch):
+    folder = webtars.shards(tmp_path / "tars", COUNT)
+    webtars.write(tmp_path / "y-000000.tar", [webtars.sample(COUNT)])
+    monkeypatch.chdir(folder)
+    for pattern in ("x-*.tar", "x-{000000..000002}.tar", "./x-*.tar", "../tars/x-*.tar", "."):
+        assert bytes_of(penstock.open(pattern)) == JPEGS
+    assert bytes_of(penstock.open("x-000001.tar")) == JPEGS[4:8]
+    monkeypatch.chdir(tmp_path)
+    assert len(penstock.open("{tars/x,y}-000000.tar")) == 5
+
+
 def test_options_are_class_names_alone(tmp_path):
     folder = webtars.shards(tmp_path / "tars", COUNT)
     (tmp_path / "names").write_text("cat\ndog\nemu\n")

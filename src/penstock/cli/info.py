@@ -60,15 +60,14 @@ def _kind(path: str, dataset: Dataset) -> dict[str, Any]:
     """Say what is opened: which kind of files, and how many."""
     import numpy as np
 
-    from penstock.ingest.kinds import in_place_kind
-    from penstock.ingest.object_list import is_object_list
+    from penstock.ingest.kinds import in_place_kind, kind_at
     from penstock.ingest.source import shown
 
     if dataset.packed is not None:
         return {"kind": "packed"}
     kind = in_place_kind(path)
     if kind is None:
-        return {"kind": "object-list" if is_object_list(path) else "image-folder"}
+        return {"kind": kind_at(path).name}
     sizes = dataset.file_bytes
     assert sizes is not None
     names = [shown(name) for name in dataset.names(np.arange(dataset.file_count, dtype=np.int32))]
@@ -103,9 +102,10 @@ def _source_only(path: str) -> Source | None:
     from penstock.ingest.items import Files
     from penstock.ingest.kind import Options
     from penstock.ingest.kinds import KINDS
+    from penstock.ingest.loose_objects import OBJECT_LIST
 
     kind = next((kind for kind in KINDS if kind.detects(path)), IMAGE_FOLDER)
-    if kind.seen is not None or kind.is_of_files:
+    if kind.seen is not None or kind.is_of_files or kind is OBJECT_LIST:
         return None
     source = kind.listed(path, Options())
     return None if all(isinstance(items, Files) for items in source.fields.values()) else source

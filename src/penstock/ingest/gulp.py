@@ -25,7 +25,6 @@ from penstock.ingest.kind import Kind, Seen
 from penstock.ingest.record_labels import labels_of_records
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import unique_keys
-from penstock.storage.local import storage_error
 from penstock.storage.location import is_url
 from penstock.types import Frames
 
@@ -134,18 +133,11 @@ def _ranges(directory: GulpDirectory, items: Sequence[GulpEntry], suffixes: Sequ
 
 
 def _seen(path: str, options: Options) -> Seen:
-    """Look at the chunks, and at a file of class names."""
+    """Look at the chunks."""
     directory = look_at(path, options.access)
     names = tuple(chunk.data for chunk in directory.chunks)
     sizes = np.array([chunk.size for chunk in directory.chunks], np.int64)
-    stamp = directory.stamp
-    if options.labels is not None:
-        try:
-            status = os.stat(options.labels)
-        except OSError as error:
-            raise storage_error(error, options.labels) from error
-        stamp += repr((status.st_size, status.st_mtime_ns))
-    return Seen(directory.store, names, sizes, stamp)
+    return Seen(directory.store, names, sizes, directory.stamp)
 
 
 def _detects(path: str) -> bool:

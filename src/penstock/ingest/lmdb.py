@@ -32,10 +32,11 @@ from penstock.ingest.unwrapped import Blob
 from penstock.shard.keys import unique_keys
 from penstock.storage.local import read_start, storage_error
 from penstock.storage.location import is_url
+from penstock.storage.object import ObjectStore
 from penstock.storage.where import store_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,6 +47,7 @@ __all__ = ["LMDB"]
 _DATA = "data.mdb"
 _SPECIAL = frozenset({b"__keys__", b"__len__"})
 _MOST_MISSING = 100_000  # named one by one; beyond that the file is not what it says it is
+_EACH = 1000  # records between two words of progress
 _TRIES = 16  # records among which one must have a form
 
 
@@ -53,14 +55,15 @@ def _seen(path: str, options: Options) -> Seen:
     """Look at the file."""
     folder, name = _placed(path)
     store = store_at(folder, options.access if is_url(folder) else None)
+    if isinstance(store, ObjectStore):
+        found = store.look(name) or store.look(f"{name}/{_DATA}")
+        if found is None:
+            raise UsageError("there is no LMDB file", file=shown(path))
+        return Seen(store, (found.name,), np.array([found.size], np.int64), found.etag or "")
     size = store.size(name)
-    if size is None and is_url(path):
-        name = f"{name}/{_DATA}"
-        size = store.size(name)
     if size is None:
         raise UsageError("there is no LMDB file", file=shown(path))
-    stamp = "" if is_url(path) else str(os.stat(os.path.join(folder, name)).st_mtime_ns)
-    return Seen(store, (name,), np.array([size], np.int64), stamp)
+    return Seen(store, (name,), np.array([size], np.int64), str(os.stat(os.path.join(folder, name)).st_mtime_ns))
 
 
 def _placed(path: str) -> tuple[str, str]:
@@ -80,7 +83,7 @@ def _listed(path: str, options: Options) -> Source:
     found = _in_order(values, set(special.values()))
     is_inside = (values.offset + values.length <= size)[found]
     skipped = [_cut(values, number) for number in found[~is_inside].tolist()]
-    records, form, trouble = _records(seen, values, found[is_inside], shown(path))
+    records, form, trouble = _records(seen, values, found[is_inside], shown(path), options.progress)
     skipped += trouble
     skipped += _missing(seen, values, special, form, shown(path))
     if not records:
@@ -113,13 +116,19 @@ def _read(seen: Seen, values: Values, numbers: NDArray[np.int64]) -> Iterator[tu
 
 
 def _records(
-    seen: Seen, values: Values, numbers: NDArray[np.int64], path: str
+    seen: Seen,
+    values: Values,
+    numbers: NDArray[np.int64],
+    path: str,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[list[tuple[int, _Found]], str, list[Skipped]]:
     """Look at every record: what there is, in which form, and what is no record."""
     form = _form(seen, values, numbers, path)
     found: dict[int, _Found] = {}
     broken: dict[int, Skipped] = {}
-    for number, data in _read(seen, values, numbers):
+    for count, (number, data) in enumerate(_read(seen, values, numbers), 1):
+        if progress is not None and (count % _EACH == 0 or count == len(numbers)):
+            progress(count, len(numbers))
         record = _tried(data, form)
         if isinstance(record, Record):
             found[number] = _Found(record.place, record.labels)
