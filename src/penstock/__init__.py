@@ -10,6 +10,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
     report/       results → people
     testing/      photographs, real servers, faults
     bench/        measure and race
+    results/      what was measured, and what it comes to
     torch/        tensors; the only room of the library that imports torch
     loader.py     READ PATH: order → read → decode → batch
     pack.py       WRITE PATH: ingest → transcode → shard → storage
