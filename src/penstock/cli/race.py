@@ -57,6 +57,7 @@ def race(
 
     from penstock import bench
     from penstock.report import page, table
+    from penstock.results import from_json
 
     talk = Console(stderr=True)
     case = bench.Case.of(data, forms=forms, size=size, batch_size=batch_size, workers=workers, epochs=epochs, seed=seed)
@@ -73,11 +74,12 @@ def race(
     text = json.dumps(result, indent=1) + "\n"
     if out:
         Path(out).write_text(text, "utf-8")
+    shown = from_json(result)
     if html:
-        Path(html).write_text(page(result, against=against), "utf-8")
+        Path(html).write_text(page(shown, against=against), "utf-8")
     if as_json:
         click.echo(text, nl=False)
     else:
-        Console().print(table(result, against=against))
+        Console().print(table(shown, against=against))
     if not any(run["status"] == "ok" for run in result["runs"]):
         raise SystemExit(1)
