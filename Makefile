@@ -21,9 +21,11 @@ help:  ## list the chores
 setup: $(VENV)/built  ## make or refresh the environment and build the native core
 
 test: $(VENV)/built  ## run the test-suite
+	@.ci/system-packages $(BIN)/python tests
 	$(BIN)/python -m pytest
 
 check: $(VENV)/built  ## lint, types, layers, tests: to be green before a change is done
+	@.ci/system-packages $(BIN)/python tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

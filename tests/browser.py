@@ -13,8 +13,9 @@ import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
+import pytest
 from websockets.sync.client import connect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -49,15 +50,12 @@ KEYS |= {"Enter": 13, " ": 32}
 class Tab:
     """One page of the browser."""
 
-    def __init__(self, address):
-        self._socket = connect(address, max_size=None, open_timeout=DEADLINE_SECONDS)
+    def __init__(self, socket):
+        self._socket = socket
         self._number = 0
         self.errors, self.requests = [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-
-    def close(self):
-        self._socket.close()
 
     def _note(self, event):
         method, params = event.get("method"), event.get("params", {})
@@ -133,16 +131,13 @@ class Browser:
     def tab(self):
         """Open a tab, and close it again."""
         made = self._ask("new?about:blank", method="PUT")
-        tab = Tab(made["webSocketDebuggerUrl"])
         try:
-            yield tab
+            with connect(made["webSocketDebuggerUrl"], max_size=None, open_timeout=DEADLINE_SECONDS) as socket:
+                yield Tab(socket)
         finally:
-            tab.close()
             self._ask(f"close/{made['id']}")
 
     def _ask(self, what, method="GET"):
-        from urllib.request import Request
-
         with urlopen(Request(f"http://127.0.0.1:{self._port}/json/{what}", method=method), timeout=30) as answer:
             text = answer.read().decode()
             return json.loads(text) if text.startswith("{") else text
@@ -177,3 +172,10 @@ def started(profile):
             process.kill()
             process.wait()
         process.stderr.close()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """The browser of a test session, started when the first test asks for it."""
+    with started(tmp_path_factory.mktemp("browser")) as running:
+        yield running

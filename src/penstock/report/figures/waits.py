@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from penstock.report.figures.figure import Figure, Table
 from penstock.report.plots import Axis, Curves, Line, Spot, Strip, Track
-from penstock.report.units import Unit, said, unit_for
+from penstock.report.units import Unit, said, spoken_share, unit_for
 from penstock.results import waits as histograms
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _spots(entry: Entry, waits: Waits) -> tuple[Spot, ...]:
     for share in SHARES:
         value = histograms.percentile(waits, share)
         if value and total * (1 - share) >= 1:
-            words = f"{entry.label}: {share:.4g} of {total:,} steps waited no longer than {said(value, 's')}"
+            words = f"{entry.label}: {spoken_share(share)} of {total:,} steps waited no longer than {said(value, 's')}"
             found.append(Spot(value, 1 - share, words))
     if waits.longest_seconds > 0:
         words = f"{entry.label}: the longest of {total:,} waits was {said(waits.longest_seconds, 's')}"
