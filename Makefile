@@ -1,7 +1,8 @@
 # The chores of penstock. `make` alone lists them; each sets up what it needs, once.
 #
-# The environment is .venv: locked packages with hashes, then torch (by version only, see requirements/torch.txt), then
-# penstock itself, editable. Stamps inside .venv say what is done, so removing .venv starts anew.
+# The environment is .venv: locked packages with hashes, then torch (by version only, see requirements/torch.txt) and
+# what goes without its dependencies (requirements/alone.txt), then penstock itself, editable. Stamps inside .venv say
+# what is done, so removing .venv starts anew.
 SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
@@ -77,7 +78,11 @@ $(VENV)/torch: requirements/torch.txt $(VENV)/locked
 	$(PIP) install --quiet -r requirements/torch.txt
 	@touch $@
 
-$(VENV)/built: $(NATIVE) pyproject.toml $(VENV)/torch
+$(VENV)/alone: requirements/alone.txt $(VENV)/locked
+	$(PIP) install --quiet --no-build-isolation --no-deps --require-hashes -r requirements/alone.txt
+	@touch $@
+
+$(VENV)/built: $(NATIVE) pyproject.toml $(VENV)/torch $(VENV)/alone
 	@.ci/system-packages $(BIN)/python
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
 	@touch $@

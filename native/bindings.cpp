@@ -75,7 +75,7 @@ class PyPool {
 nb::list decode_batch(PyPool& self, In<uint8_t, nb::ndim<1>> block, In<int64_t, nb::ndim<1>> offsets,
                       In<int64_t, nb::ndim<1>> lengths, In<uint8_t, nb::ndim<1>> kinds, In<int32_t, nb::shape<-1, 2>> sizes,
                       In<double, nb::shape<-1, 4>> regions, In<int32_t, nb::shape<-1, 4>> clips,
-                      In<uint8_t, nb::ndim<1>> flips, Out<uint8_t, nb::ndim<4>> out,
+                      In<uint8_t, nb::ndim<1>> flips, Out<uint8_t> out,
                       std::optional<In<uint32_t, nb::ndim<1>>> checksums,
                       std::optional<In<uint8_t, nb::ndim<1>>> orientations, bool channels_first, bool nearest, int fill,
                       int64_t max_pixels, bool scaling) {
@@ -83,10 +83,16 @@ nb::list decode_batch(PyPool& self, In<uint8_t, nb::ndim<1>> block, In<int64_t, 
   require(lengths.shape(0) == n && kinds.shape(0) == n && sizes.shape(0) == n && regions.shape(0) == n && clips.shape(0) == n &&
               flips.shape(0) == n && (!checksums || checksums->shape(0) == n) && (!orientations || orientations->shape(0) == n),
           "all arrays must have one entry per sample");
-  require(out.shape(0) >= n, "out must have a slot for every sample");
+  // A batch of clips, [clips, C, frames, H, W]: sample i is frame i % frames of clip i / frames.
+  const bool of_clips = out.ndim() == 5;
+  require(out.ndim() == 4 || (of_clips && channels_first), "out must have 4 dimensions, or 5 with the channels first");
+  const size_t frames = of_clips ? out.shape(2) : 1;
+  require(frames >= 1 && out.shape(0) * frames >= n, "out must have a slot for every sample");
   const auto side = [&](int i) { return static_cast<int>(out.shape(i)); };
-  const OutputShape shape{side(channels_first ? 1 : 3), side(channels_first ? 2 : 1), side(channels_first ? 3 : 2), channels_first, nearest,
-                          static_cast<uint8_t>(fill)};
+  const int down = of_clips ? 3 : channels_first ? 2 : 1;
+  OutputShape shape{side(channels_first ? 1 : 3), side(down), side(down + 1), channels_first, nearest, static_cast<uint8_t>(fill), 0};
+  shape.plane_stride = frames * shape.pixels();
+  const auto slot = [&](size_t i) { return out.data() + (i / frames * shape.channels * frames + i % frames) * shape.pixels(); };
   require(fill >= 0 && fill <= 255, "fill must be from 0 to 255");
   require(max_pixels > 0, "max_pixels must be positive");
   require(shape.channels == 3 || shape.channels == 1, "out must have 3 channels or 1");
@@ -125,7 +131,7 @@ nb::list decode_batch(PyPool& self, In<uint8_t, nb::ndim<1>> block, In<int64_t, 
       static thread_local Renderer renderer;
       if (sources[i].kind == Kind::kAbsent) return;
       try {
-        outcomes[i] = renderer.render(sources[i], shape, limits, out.data() + i * shape.bytes());
+        outcomes[i] = renderer.render(sources[i], shape, limits, slot(i));
       } catch (const std::exception&) {
         outcomes[i].status = Status::kBroken;  // out of memory: there may be none for words either
       }

@@ -48,7 +48,8 @@ struct OutputShape {
   bool channels_first;
   bool nearest;
   uint8_t fill;
-  size_t bytes() const { return static_cast<size_t>(channels) * height * width; }
+  size_t plane_stride;  // channels first: bytes from one channel to the next. Other frames of a clip may lie between them
+  size_t pixels() const { return static_cast<size_t>(height) * width; }
 };
 
 }  // namespace penstock

@@ -24,6 +24,14 @@ int choose_reduction(const Region& region, int outputs_x, int outputs_y) {
   return reduction;
 }
 
+void fill_out(const OutputShape& shape, uint8_t* out) {
+  if (!shape.channels_first) {
+    std::memset(out, shape.fill, shape.channels * shape.pixels());
+    return;
+  }
+  for (int c = 0; c < shape.channels; ++c) std::memset(out + c * shape.plane_stride, shape.fill, shape.pixels());
+}
+
 std::string size_text(int width, int height) { return std::to_string(width) + "x" + std::to_string(height); }
 
 }  // namespace
@@ -77,7 +85,7 @@ Outcome Renderer::render_jpeg(const Source& source, const OutputShape& shape, co
   const int reduction = limits.scaling && !shape.nearest ? choose_reduction(source.view.region, shape.width, shape.height) : 1;
   const Range x = taps_x_.used(), y = taps_y_.used();
   if (x.size() == 0 || y.size() == 0) {
-    std::memset(out, shape.fill, shape.bytes());
+    fill_out(shape, out);
     return {};
   }
   if (TileDecoder::takes(header_) && render_tiles(source, header_, shape, reduction, out)) return {};
@@ -139,7 +147,7 @@ Outcome Renderer::render_pixels(const Source& source, const OutputShape& shape, 
     return {Status::kMismatch, std::to_string(source.bytes.size()) + " bytes of pixels, expected " + std::to_string(expected) + " for " + size_text(source.width, source.height)};
   lay_taps(source, source.width, source.height, shape);
   if (taps_x_.used().size() == 0 || taps_y_.used().size() == 0) {
-    std::memset(out, shape.fill, shape.bytes());
+    fill_out(shape, out);
     return {};
   }
   const Grid gx{source.width, 1, false, 1}, gy{source.height, 1, false, 1};
@@ -190,30 +198,33 @@ void Renderer::convert_planes(Plane planes[3], const Grid& across, const Grid& d
 }
 
 void Renderer::compose(const Plane planes[3], const Axis across[2], const Axis down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out) {
-  const size_t pixels = static_cast<size_t>(shape.width) * shape.height, stride = shape.width;
+  const size_t pixels = shape.pixels(), stride = shape.width;
   if (model == Model::kGrey) {
     uint8_t* grey = shape.channels_first || shape.channels == 1 ? out : grid_.take(pixels);
     resample(planes[0], across[0], down[0], transposed, shape.fill, grey, stride, scratch_);
     if (shape.channels == 1) return;
     if (shape.channels_first) {
-      std::memcpy(out + pixels, out, pixels);
-      std::memcpy(out + 2 * pixels, out, pixels);
+      std::memcpy(out + shape.plane_stride, out, pixels);
+      std::memcpy(out + 2 * shape.plane_stride, out, pixels);
     } else {
       interleave_3(grey, grey, grey, pixels, out);
     }
     return;
   }
   // Planar RGB goes straight to its place; everything else by way of `grid_`.
-  uint8_t* grid = model == Model::kRgb && shape.channels_first ? out : grid_.take(6 * pixels);
+  const bool direct = model == Model::kRgb && shape.channels_first;
+  uint8_t* grid = direct ? out : grid_.take(6 * pixels);
+  const size_t grid_plane = direct ? shape.plane_stride : pixels;
   const bool ycc = model == Model::kYcc;
   for (int c = 0; c < 3; ++c) {
     const uint8_t fill = ycc && c > 0 ? 128 : shape.fill;
-    resample(planes[c], across[c > 0], down[c > 0], transposed, fill, grid + c * pixels, stride, scratch_);
+    resample(planes[c], across[c > 0], down[c > 0], transposed, fill, grid + c * grid_plane, stride, scratch_);
   }
   uint8_t* rgb = grid;
   if (ycc) {
     rgb = shape.channels_first ? out : grid + 3 * pixels;
-    ycc_to_rgb(grid, grid + pixels, grid + 2 * pixels, pixels, rgb, rgb + pixels, rgb + 2 * pixels);
+    const size_t rgb_plane = shape.channels_first ? shape.plane_stride : pixels;
+    ycc_to_rgb(grid, grid + pixels, grid + 2 * pixels, pixels, rgb, rgb + rgb_plane, rgb + 2 * rgb_plane);
   }
   if (!shape.channels_first) interleave_3(rgb, rgb + pixels, rgb + 2 * pixels, pixels, out);
 }

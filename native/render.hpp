@@ -38,7 +38,7 @@ struct Limits {
 // Holds the memory and tables that one thread uses again and again.
 class Renderer {
  public:
-  // Writes shape.bytes() bytes to `out`, unless the outcome says that there are no pixels.
+  // Writes all pixels of the shape to `out`, unless the outcome says that there are none.
   Outcome render(const Source& source, const OutputShape& shape, const Limits& limits, uint8_t* out);
 
  private:

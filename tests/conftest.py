@@ -17,6 +17,8 @@ __all__ = ["browser", "nginx", "rclone", "seaweedfs"]
 # Whoever starts the tests in the background may have told them to ignore Ctrl-C, and their children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+pytest.register_assert_rewrite("tests.ingest.conformance")  # it asserts on behalf of the tests that call it
+
 FIRST = ("test_smoke.py", "test_architecture.py")
 
 settings.register_profile(

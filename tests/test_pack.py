@@ -15,7 +15,7 @@ from PIL import Image
 
 import penstock
 from penstock.errors import SourceError, StorageError, UsageError
-from penstock.ingest import open_source
+from penstock.ingest.kinds import open_source
 from tests import folders, images
 
 
@@ -240,14 +240,14 @@ def test_a_file_that_was_never_meant_to_be_a_sample_stops_nothing(tmp_path):
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     source = folders.classes(tmp_path / "photos")
-    read_file = penstock.ingest.transcode.read_file
+    read_file = penstock.ingest.items.read_file
 
     def refusing(path):
         if path.endswith("005.JPEG"):
             raise PermissionError(13, "Permission denied", path)
         return read_file(path)
 
-    monkeypatch.setattr("penstock.ingest.transcode.read_file", refusing)
+    monkeypatch.setattr("penstock.ingest.items.read_file", refusing)
     with pytest.raises(SourceError, match=r"Permission denied.*c1/005.JPEG"):
         penstock.pack(source, tmp_path / "p.pen")
     report = penstock.pack(source, tmp_path / "p.pen", on_error="skip")
@@ -441,6 +441,7 @@ def test_the_manifest_says_what_was_done(tmp_path):
         "shard_bytes": 256 * 1024 * 1024,
         "keep_bytes": False,
         "max_side": None,
+        "short_side": None,
         "quality": None,
         "raw": False,
     }

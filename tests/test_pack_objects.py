@@ -220,7 +220,7 @@ def test_damage_is_found_and_named(place, tmp_path):
 def test_export_gives_the_files_back(place, tmp_path, monkeypatch):
     source = folders.classes(tmp_path / "photos")
     place.pack(source, keep_bytes=True)
-    monkeypatch.setattr(sys.modules["penstock.export"], "READ_BYTES", 9000)
+    monkeypatch.setattr(sys.modules["penstock.export.samples"], "READ_BYTES", 9000)
     report = penstock.export(place.url, tmp_path / "back", access=place.access)
     assert folders.content(tmp_path / "back") == folders.content(source)
     assert report.files == 12

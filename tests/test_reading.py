@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 import penstock
 from penstock.errors import FormatError, UsageError
+from penstock.frame_choice import FrameChoice
 from penstock.loader import Loader
 from penstock.order import Extent, WindowShuffle
 from penstock.order.share import Share
 from penstock.order.window import WindowOrder
 from penstock.reading import AHEAD, ALIGNMENT, Windows, slot_bytes, slots_needed
-from penstock.transforms import RandomResizedCrop
+from penstock.transforms import ClipSample, RandomResizedCrop
+from tests.clip_datasets import records, write_dataset
 from tests.datasets import COUNT, folder, masked, packed
 from tests.images import jpeg
 
@@ -62,6 +64,30 @@ def test_any_window_fits_into_a_slot(dataset, lanes, window, block, key):
     for number in numbers:
         _, ids = order.contents(number)
         assert opened.plan_reading(ids, opened.fields, alignment=ALIGNMENT).reads.block_bytes <= size
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    return write_dataset(tmp_path_factory.mktemp("clips") / "clips.pen", records())
+
+
+@given(
+    lanes=st.integers(1, 4),
+    window=st.integers(1, 12),
+    block=st.integers(1, 12),
+    sampling=st.builds(ClipSample, st.integers(1, 9), st.integers(1, 7)),
+    epoch=st.integers(0, 99),
+)
+@settings(max_examples=60)
+def test_the_chosen_frames_of_any_window_fit_into_a_slot(clips, *, lanes, window, block, sampling, epoch):
+    opened = penstock.open(clips)
+    choice = FrameChoice({"clip": opened.column("clip")}, sampling, seed=1)
+    size = slot_bytes(opened, opened.fields, window=window, block=block, frames=choice.frames)
+    order = WindowOrder(len(opened), epoch, lanes=lanes, window=window, block=block)
+    for number in np.unique(order.windows(np.arange(len(opened)))[0]).tolist():
+        _, ids = order.contents(number)
+        chosen = choice.of(ids, ids, epoch)
+        assert opened.plan_reading(ids, opened.fields, chosen, alignment=ALIGNMENT).reads.block_bytes <= size
 
 
 @pytest.mark.parametrize("lanes", [1, 16, 1_000_000])

@@ -15,18 +15,22 @@ The house, highest floor first. A room uses the floors below it and none of its 
     loader.py     READ PATH: order → read → decode → batch
     pack.py       WRITE PATH: ingest → transcode → shard → storage
     verify.py     is a packed dataset what its index says?
-    export.py     the files back out
+    export/       the files back out, also as others keep them
+    sizes.py      what a dataset takes on disk, part by part
     decoding.py   pixels of a batch, field by field
     planning.py   all about a batch that is known before reading
     joined.py     several datasets as one
     selection.py  which fields a batch has
     reading.py    encoded bytes, batch by batch or window by window
     opening.py    the dataset at a path or a URL
+    frame_choice.py  which frames of its clips a sample shows
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
     filling.py    reads of samples, and what became of them
     packed.py     the index of a packed dataset, wherever it is
     ingest/       foreign data → records
+    pieces.py     what is read of a sample: an image, some frames of a clip
+    sample.py     one sample, for looking at
     storage/      bytes at a path, plans of what to read
     shard/        what is inside files, no I/O
     order/        which sample next, pure

@@ -38,7 +38,9 @@ class Pool:
         regions: NDArray[np.float64],  # [n, 4] x0, y0, x1, y1: the source area that the output shows
         clips: NDArray[np.int32],  # [n, 4] x0, y0, x1, y1: the pixels that may be read
         flips: NDArray[np.uint8],  # 1: mirrored left to right
-        out: NDArray[np.uint8],  # [n, C, H, W], or [n, H, W, C] with channels_first=False; C = 3 (or 1, PIXELS only)
+        # [n, C, H, W], or [n, H, W, C] with channels_first=False; C = 3 (or 1, PIXELS only). A batch of clips may be
+        # [clips, C, T, H, W]: then the samples are the frames of the first clip, those of the second, …
+        out: NDArray[np.uint8],
         *,
         checksums: NDArray[np.uint32] | None = None,
         orientations: NDArray[np.uint8] | None = None,  # EXIF 1 … 8, applied before everything else

@@ -21,8 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from penstock.decode.array import decode_array
-from penstock.decode.image import decode_image, decode_mask, probe_image
+from penstock.decode.image import probe_image
 from penstock.errors import (
     ChecksumError,
     FormatError,
@@ -34,23 +33,24 @@ from penstock.errors import (
 from penstock.filling import Filling, Reading
 from penstock.ingest.source import Skipped, shown
 from penstock.packed import PackedIndex
+from penstock.pieces import byte_range, checksums, chosen_frames, frame_number, ranges, rows_of, spans
 from penstock.pipeline.options import whole_number
+from penstock.sample import Sample
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, numpy_of, to_column
 from penstock.storage.ranges import plan_reads
 from penstock.types import UNREAD, Column, StoredField
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from penstock.pieces import Chosen
     from penstock.storage.files import Files
     from penstock.storage.store import Failure
 
 __all__ = ["Block", "Dataset", "Sample"]
-
-_RANGE = ("file", "offset", "length")  # what a column says about where a sample's bytes are
 
 
 class Index(Protocol):
@@ -60,6 +60,7 @@ class Index(Protocol):
     digest: str
     classes: tuple[str, ...] | None
     skipped: tuple[Skipped, ...]
+    lost: tuple[Skipped, ...]
     fields: tuple[str, ...]
     label_names: tuple[str, ...]
     parts: tuple[int, ...]  # the samples of each dataset that it is joined of
@@ -89,34 +90,6 @@ class Index(Protocol):
 
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One sample: stored bytes by field, labels by name."""
-
-    id: int
-    key: str
-    fields: dict[str, StoredField]
-    labels: dict[str, Any]
-
-    def image(self) -> NDArray[np.uint8]:
-        """Decode the image to [height, width, 3] uint8 RGB."""
-        return self._decoded("image", decode_image)
-
-    def mask(self) -> NDArray[np.uint8]:
-        """Decode the mask to [height, width, 1] uint8: the values as stored."""
-        return self._decoded("mask", decode_mask)
-
-    def _decoded(self, field: str, decode: Callable[[bytes], NDArray[np.uint8]]) -> NDArray[np.uint8]:
-        if field not in self.fields:
-            raise UsageError("no such field", got=repr(field), expected=f"one of {tuple(self.fields)}", sample=self.key)
-        stored = self.fields[field]
-        try:
-            return decode_array(stored.data) if stored.format == "npy" else decode(stored.data)
-        except ImageError as error:
-            error.sample = self.key
-            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +136,11 @@ class Dataset:
 
     @property
     def lost(self) -> tuple[Skipped, ...]:
-        """The files of an untouched folder that should be samples and are none, by name.
+        """What should be samples and are none, by name, of untouched files.
 
         A packed dataset has lost nothing: whoever packed it was asked.
         """
-        unexpected = (item for item in self.skipped if not item.is_expected)
-        return tuple(sorted(unexpected, key=lambda item: item.name)) if self.file_bytes is None else ()
+        return self._index.lost
 
     @property
     def packed(self) -> PackedIndex | None:
@@ -234,7 +206,7 @@ class Dataset:
             whole = to_column(table, field, self._index.files(), self.path)
             if self._index.file_bytes is not None:
                 self._check_inside_shards(whole, self._index.file_bytes)
-            self._columns[field] = whole if self._rows is None else _rows_of(whole, self._rows)
+            self._columns[field] = whole if self._rows is None else rows_of(whole, self._rows)
         return self._columns[field]
 
     def _check_inside_shards(self, column: Column, sizes: NDArray[np.int64]) -> None:
@@ -284,27 +256,36 @@ class Dataset:
         A sample that cannot be read raises.
         """
         reading = self.plan_reading(self._checked(np.asarray(ids)), (field,))
+        return Block(self._filled(reading, block), reading.starts[0], reading.lengths[0])
+
+    def _filled(self, reading: Reading, block: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+        """Carry a plan out, in the block where that is large enough."""
         if block is None or len(block) < reading.reads.block_bytes:
             block = np.empty(reading.reads.block_bytes, np.uint8)
         errors = self.begin(reading, block).errors()
         if errors:
             raise errors[min(errors)]
-        return Block(block, reading.starts[0], reading.lengths[0])
+        return block
 
-    def plan_reading(self, ids: NDArray[np.int64], fields: Sequence[str], *, alignment: int = 1) -> Reading:
-        """Plan to read some fields of some samples into one block, see `plan_reads`."""
-        columns = [self.column(field) for field in fields]
-        file, offset, length = (np.concatenate([getattr(one, name)[ids] for one in columns]) for name in _RANGE)
-        reads = plan_reads(file, offset, length, alignment=alignment)
-        starts, lengths = (array.reshape(len(fields), len(ids)) for array in (reads.start, length))
-        return Reading(ids, tuple(fields), reads, starts, lengths)
+    def plan_reading(
+        self, ids: NDArray[np.int64], fields: Sequence[str], chosen: Chosen | None = None, *, alignment: int = 1
+    ) -> Reading:
+        """Plan to read some fields of some samples, of their clips the chosen frames, into one block.
+
+        See `plan_reads`, and pieces.py.
+        """
+        chosen = {} if chosen is None else chosen
+        pieces = [ranges(self.column(field), ids, chosen.get(field)) for field in fields]
+        file, offset, length = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        reads = plan_reads(file.reshape(-1), offset.reshape(-1), length.reshape(-1), alignment=alignment)
+        return Reading(ids, tuple(fields), chosen, reads, reads.start.reshape(length.shape), length)
 
     def begin(self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Filling:
         """Begin to carry a plan out, each read in its way, see `fill_block`."""
         return Filling(self, reading, block, ways=ways)
 
-    def read_error(self, number: int, field: str, failure: Failure) -> PenstockError:
-        """Say what is wrong with a sample that did not arrive."""
+    def read_error(self, number: int, field: str, failure: Failure, frame: int | None = None) -> PenstockError:
+        """Say what is wrong with a sample that did not arrive, or with a frame, known by its position."""
         column, error = self.column(field), failure.error
         file = int(column.file[number])
         if error is None and isinstance(self._index, PackedIndex):
@@ -314,51 +295,84 @@ class Dataset:
         else:
             error = copy(error)  # one read may bring many samples
         error.file = error.file or shown(os.path.join(self.path, self._index.names(np.array([file], np.int32))[0]))
-        error.sample = self.key(number)
-        error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
+        error.sample, error.frame = self.key(number), frame_number(column, number, frame)
+        error.byte_range = byte_range(column, number, frame)
         return error
 
     def key(self, number: int) -> str:
         """Name a sample."""
         return str(self._values("key")[number])
 
-    def __getitem__(self, number: int) -> Sample:
+    def __getitem__(self, which: int | tuple[int, slice | Sequence[int]]) -> Sample:
+        """Read a sample: `dataset[7]`; or of its clips only some frames: `dataset[7, 3:20:2]`, `dataset[7, [0, 4, 8]]`.
+
+        A slice ends where a clip does, as those of lists; each frame of a list must be there.
+        """
+        number, frames = which if isinstance(which, tuple) and len(which) == 2 else (which, None)
         number, count = whole_number(number, what="a sample's number; for several, there is select()"), len(self)
         if not -count <= number < count:
             raise IndexError(f"sample {number} of {count}")
         number %= count
-        fields = {name: self._stored(number, name) for name in self.fields}
+        if frames is not None and all(self.column(name).frames is None for name in self.fields):
+            raise UsageError("the dataset has no clips to choose frames of", got=self.fields, file=shown(self.path))
+        fields = {name: self._stored(number, name, frames) for name in self.fields}
         labels = {name: self._values(name)[number].as_py() for name in self.label_names}
         return Sample(number, self.key(number), fields, labels)
 
-    def _stored(self, number: int, name: str) -> StoredField:
-        block = self.read([number], name)
-        return self.checked(number, name, block.data[: int(block.lengths[0])].tobytes())
+    def _stored(self, number: int, name: str, frames: slice | Sequence[int] | None) -> StoredField:
+        column = self.column(name)
+        if frames is None or column.frames is None:
+            whole = self.read([number], name)
+            return self.checked(number, name, whole.data[: int(whole.lengths[0])].tobytes())
+        try:
+            chosen = chosen_frames(column.frames, number, frames)
+        except UsageError as error:
+            error.sample = self.key(number)
+            raise
+        reading = self.plan_reading(np.array([number]), (name,), {name: chosen})
+        block = self._filled(reading)
+        starts, lengths = reading.starts[:, 0].tolist(), reading.lengths[:, 0].tolist()
+        pieces = [block[start : start + length].tobytes() for start, length in zip(starts, lengths, strict=True)]
+        sums = checksums(column, reading.ids, chosen)
+        for at, piece in enumerate(pieces):
+            if sums is not None and crc32c(piece) != sums[at, 0]:
+                raise self._damaged(number, name, (crc32c(piece), int(sums[at, 0])), int(chosen[0, at]))
+        return self._described(number, name, b"".join(pieces), tuple(lengths))
 
     def checked(self, number: int, name: str, data: bytes) -> StoredField:
-        """Give what was read of a sample's field, once its checksum is seen to be right."""
+        """Give what was read of a sample's field, all of it, once its checksum is seen to be right."""
         column = self.column(name)
         if column.crc32c is not None and crc32c(data) != column.crc32c[number]:
-            where = (int(column.offset[number]), int(column.offset[number]) + len(data))
-            (file,) = self._index.names(column.file[[number]])
-            got, expected = f"{crc32c(data):08x}", f"{column.crc32c[number]:08x}"
-            hint = "run `penstock verify` on the dataset; pack it again or restore the file"
-            raise ChecksumError(
-                "checksum differs",
-                file=file,
-                sample=self.key(number),
-                byte_range=where,
-                got=got,
-                expected=expected,
-                hint=hint,
-            )
-        format_ = column.formats[column.format[number]]
+            raise self._damaged(number, name, (crc32c(data), int(column.crc32c[number])))
+        if column.frames is None:
+            return self._described(number, name, data)
+        frames = [data[begin:end] for begin, end in spans(column.frames, number)]
+        return self._described(number, name, b"".join(frames), tuple(map(len, frames)))
+
+    def _damaged(self, number: int, name: str, sums: tuple[int, int], frame: int | None = None) -> ChecksumError:
+        column = self.column(name)
+        return ChecksumError(
+            "checksum differs",
+            file=self._index.names(column.file[[number]])[0],
+            sample=self.key(number),
+            frame=frame_number(column, number, frame),
+            byte_range=byte_range(column, number, frame),
+            got=f"{sums[0]:08x}",
+            expected=f"{sums[1]:08x}",
+            hint="run `penstock verify` on the dataset; pack it again or restore the file",
+        )
+
+    def _described(self, number: int, name: str, data: bytes, frames: tuple[int, ...] | None = None) -> StoredField:
+        """Say what was read: as the index does, or where it knows nothing, as the header of the (first) picture."""
+        column = self.column(name)
+        format_, width, height = column.formats[column.format[number]], column.width[number], column.height[number]
         if format_ == UNREAD:
             try:
-                return StoredField(data, *probe_image(data))
+                format_, width, height = probe_image(data if frames is None else data[: sum(frames[:1])])
             except ImageError:
-                return StoredField(data, "unknown", 1, 1)
-        return StoredField(data, format_, int(column.width[number]), int(column.height[number]))
+                return StoredField(data, "unknown", 1, 1, frames)
+            format_ = format_ if frames is None else "mjpeg"
+        return StoredField(data, format_, int(width), int(height), frames)
 
     def _values(self, name: str) -> pa.ChunkedArray:
         if name not in self._labels:
@@ -380,16 +394,3 @@ class Dataset:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Dataset, (self._index, self._rows)
-
-
-def _rows_of(column: Column, rows: NDArray[np.int64]) -> Column:
-    return Column(
-        file=column.file[rows],
-        offset=column.offset[rows],
-        length=column.length[rows],
-        crc32c=None if column.crc32c is None else column.crc32c[rows],
-        format=column.format[rows],
-        width=column.width[rows],
-        height=column.height[rows],
-        formats=column.formats,
-    )

@@ -15,6 +15,7 @@ import numpy as np
 from penstock.decode.batch import BatchDecoder
 from penstock.decode.each import EachDecoder
 from penstock.decode.headers import read_headers
+from penstock.decode.layout import channel_axis, decode_into
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.decode.batch import Decoded, Encoded
+    from penstock.decode.layout import Layout
     from penstock.errors import PenstockError
     from penstock.pipeline.memory import BatchMemory
     from penstock.planning import Planned, Planner
@@ -48,12 +50,12 @@ class FieldDecoder:
         dtypes: Mapping[str, np.dtype[Any]],
         threads: int,
         max_pixels: int,
-        channels_first: bool,
+        layouts: Mapping[str, Layout],
         orients: bool,
     ) -> None:
         self._selection, self._planner, self._memory = selection, planner, memory
         self._values, self._dtypes = values, dtypes
-        self._channels_first, self._orients, self.threads = channels_first, orients, threads
+        self._layouts, self._orients, self.threads = layouts, orients, threads
         kind = EachDecoder if planner.size is None else BatchDecoder
         self._decoder: BatchDecoder | EachDecoder = kind(threads, max_pixels=max_pixels)
 
@@ -61,7 +63,7 @@ class FieldDecoder:
         self, planned: Planned, encoded: Mapping[str, Encoded], errors: dict[int, PenstockError]
     ) -> tuple[dict[str, Pixels], int]:
         """Decode every field, and count warnings. Adds to `errors`, whose samples, by position, have no pixels."""
-        decoder, planner, ids, epoch = self._decoder, self._planner, planned.ids, planned.epoch
+        decoder, planner, epoch = self._decoder, self._planner, planned.epoch
         encoded, found = self._known(planned, encoded, errors)
         orientations = decoder.orientations(encoded[self._selection.leader]) if self._orients else None
         decode: Callable[..., tuple[Pixels, Decoded]]
@@ -76,11 +78,11 @@ class FieldDecoder:
         warned = 0
         for name, one in encoded.items():
             pixels[name], decoded = decode(
-                name, one, channels_first=self._channels_first, orientations=orientations, leave_out=errors
+                name, one, layout=self._layouts[name], orientations=orientations, leave_out=errors
             )
             for at, error in decoded.errors.items():
-                errors[at] = self._selection.located(error, int(ids[at]), name)
-            warned += decoded.warned
+                errors[at] = self._located(planned, at, name, error)
+            warned += len(decoded.warned)
         return pixels, warned
 
     def _known(
@@ -93,15 +95,21 @@ class FieldDecoder:
                 read, sizes, failed = read_headers(one, leave_out=errors)
                 encoded = {**encoded, name: read}
                 for at, error in failed.items():
-                    errors[at] = self._selection.located(error, int(planned.ids[at]), name)
+                    errors[at] = self._located(planned, at, name, error)
                 found = sizes if name == leader else found
         return encoded, found
+
+    def _located(self, planned: Planned, at: int, name: str, error: PenstockError) -> PenstockError:
+        """Say in an error which sample, frame and bytes it is about. Decoding counts the frames that are shown."""
+        chosen = planned.wanted.chosen.get(name)
+        frame = None if chosen is None else int(chosen[at, error.frame or 0])
+        return self._selection.located(error, int(planned.ids[at]), name, frame)
 
     def _into_one_array(
         self, decoder: BatchDecoder, geometry: Geometry, name: str, encoded: Encoded, **options: Any
     ) -> tuple[Pixels, Decoded]:
         out = self._memory.pixels(name, len(encoded))
-        return out, decoder.decode(encoded, geometry, out, **options)
+        return out, decode_into(decoder, encoded, geometry, out, **options)
 
     def _one_by_one(
         self, decoder: EachDecoder, geometries: list[Geometry], _: str, encoded: Encoded, **options: Any
@@ -119,8 +127,8 @@ class FieldDecoder:
     def _applied(self, name: str, pixels: NDArray[np.uint8], out: NDArray[Any]) -> NDArray[Any]:
         if name in self._selection.masks:
             np.copyto(out, pixels)
-        else:  # counted from the end, since one image has an axis less than a batch
-            self._values.apply(pixels, out, channel_axis=-3 if self._channels_first else -1)
+        else:
+            self._values.apply(pixels, out, channel_axis=channel_axis(self._layouts[name]))
         return out
 
     def close(self) -> None:

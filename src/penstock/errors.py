@@ -11,8 +11,8 @@
     ├── StalledError (TimeoutError)      a wait passed its deadline: says who waited for whom
     └── InternalError                    a bug of ours: please report it
 
-Every error says what went wrong and, where it applies, where (file, sample, byte range), what was found, what was
-expected, and what to do next. They survive pickling whole, so a worker process can hand them over.
+Every error says what went wrong and, where it applies, where (file, sample, frame of a clip, byte range), what was
+found, what was expected, and what to do next. They survive pickling whole, so a worker process can hand them over.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ class PenstockError(Exception):
         *,
         file: str | None = None,
         sample: str | int | None = None,
+        frame: int | None = None,
         byte_range: tuple[int, int] | None = None,
         got: object = None,
         expected: object = None,
@@ -51,6 +52,7 @@ class PenstockError(Exception):
         self.what = what
         self.file = file
         self.sample = sample
+        self.frame = frame
         self.byte_range = byte_range
         self.got = got
         self.expected = expected
@@ -68,6 +70,8 @@ class PenstockError(Exception):
         where = []
         if self.sample is not None:
             where.append(f"sample {self.sample}")
+        if self.frame is not None:
+            where.append(f"frame {self.frame}")
         if self.file is not None:
             where.append(f"file {self.file}")
         if self.byte_range is not None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol, final
 import numpy as np
 
 from penstock.errors import PenstockError
+from penstock.pieces import checksums
 from penstock.shard.checks import crc32c
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from penstock.pieces import Chosen
     from penstock.storage.files import Files
     from penstock.storage.ranges import ReadPlan
     from penstock.storage.store import Failure
@@ -40,10 +42,10 @@ class Samples(Protocol):
     def column(self, field: str) -> Column:
         """Where every sample's bytes of one field are."""
 
-    def plan_reading(self, ids: NDArray[np.int64], fields: Sequence[str]) -> Reading:
+    def plan_reading(self, ids: NDArray[np.int64], fields: Sequence[str], chosen: Chosen) -> Reading:
         """Plan to read some fields of some samples."""
 
-    def read_error(self, number: int, field: str, failure: Failure) -> PenstockError:
+    def read_error(self, number: int, field: str, failure: Failure, frame: int | None) -> PenstockError:
         """Say what is wrong with a sample that did not arrive."""
 
 
@@ -54,9 +56,20 @@ class Reading:
 
     ids: NDArray[np.int64]
     fields: tuple[str, ...]
+    chosen: Chosen  # the frames of clips
     reads: ReadPlan  # of files by the index's numbers
-    starts: NDArray[np.int64]  # [fields, samples] in the block
-    lengths: NDArray[np.int64]  # [fields, samples]
+    starts: NDArray[np.int64]  # [pieces, samples] in the block; the fields' pieces one after another
+    lengths: NDArray[np.int64]  # [pieces, samples]
+
+    def piece(self, row: int, sample: int) -> tuple[str, int | None]:
+        """Say which field a row's piece is of, and which frame, by its position; None: all of it."""
+        for name in self.fields:
+            frames = self.chosen.get(name)
+            count = 1 if frames is None else frames.shape[1]
+            if row < count:
+                return name, None if frames is None else int(frames[sample, row])
+            row -= count
+        raise IndexError(row)
 
 
 @final
@@ -91,8 +104,9 @@ class Filling:
             of_read = reading.reads.read == failure.read
             ends = reading.reads.start + reading.lengths.reshape(-1) - reading.reads.position[failure.read]
             for position in np.flatnonzero(of_read & (ends > failure.arrived)).tolist():
-                field, sample = divmod(position, len(reading.ids))
-                found[sample] = self._dataset.read_error(int(reading.ids[sample]), reading.fields[field], failure)
+                row, sample = divmod(position, len(reading.ids))
+                field, frame = reading.piece(row, sample)
+                found[sample] = self._dataset.read_error(int(reading.ids[sample]), field, failure, frame)
         return found
 
     def _mend(self, errors: dict[int, PenstockError]) -> None:
@@ -102,26 +116,31 @@ class Filling:
             wrong = [at for at in range(len(reading.ids)) if at not in errors and not self._is_right(at)]
             if not wrong:
                 return
-            again = dataset.plan_reading(reading.ids[wrong], reading.fields)
+            chosen = {name: frames[wrong] for name, frames in reading.chosen.items()}
+            again = dataset.plan_reading(reading.ids[wrong], reading.fields, chosen)
             dataset.stored.forget(again.reads)
             room = np.empty(again.reads.block_bytes, np.uint8)
             filling = Filling(dataset, again, room)
             self._arrival = filling._arrival
             failed = filling._failed()
             for position, sample in enumerate(wrong):
-                for field in range(len(reading.fields)) if position not in failed else ():
-                    size, start = int(again.lengths[field, position]), int(again.starts[field, position])
-                    into = int(reading.starts[field, sample])
+                for row in range(len(reading.starts)) if position not in failed else ():
+                    size, start = int(again.lengths[row, position]), int(again.starts[row, position])
+                    into = int(reading.starts[row, sample])
                     self._block[into : into + size] = room[start : start + size]
 
     def _is_right(self, sample: int) -> bool:
         """Whether a sample's bytes match their checksums, as far as it has any."""
-        reading = self._reading
-        for field, name in enumerate(reading.fields):
-            checksums, start = self._dataset.column(name).crc32c, int(reading.starts[field, sample])
-            data = self._block[start : start + int(reading.lengths[field, sample])].data
-            if checksums is not None and crc32c(data) != checksums[reading.ids[sample]]:
-                return False
+        reading, row = self._reading, 0
+        for name in reading.fields:
+            chosen = reading.chosen.get(name)
+            one = None if chosen is None else chosen[sample : sample + 1]
+            expected = checksums(self._dataset.column(name), reading.ids[sample : sample + 1], one)
+            for piece in range(1 if chosen is None else chosen.shape[1]):
+                start, length = int(reading.starts[row, sample]), int(reading.lengths[row, sample])
+                if expected is not None and crc32c(self._block[start : start + length].data) != expected[piece, 0]:
+                    return False
+                row += 1
         return True
 
     def cancel(self) -> None:

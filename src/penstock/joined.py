@@ -56,6 +56,7 @@ class JoinedIndex:
         self.path = " + ".join(dataset.path for dataset in datasets)
         self.digest = hashlib.sha256("".join(dataset.digest for dataset in datasets).encode()).hexdigest()
         self.skipped = tuple(skipped for dataset in datasets for skipped in dataset.skipped)
+        self.lost = tuple(lost for dataset in datasets for lost in dataset.lost)
         self.fields, self.label_names = first.fields, first.label_names
         self.schema = pa.unify_schemas([dataset.schema for dataset in datasets], promote_options="permissive")
         self.parts = tuple(len(dataset) for dataset in datasets)
@@ -101,12 +102,17 @@ def _check_alike(one: Dataset, other: Dataset) -> None:
         if of_one != of_other:
             got = f"{of_one} in {shown(one.path)}, {of_other} in {shown(other.path)}"
             raise UsageError(f"datasets of different {what} cannot be joined", got=got)
-    if (one.file_bytes is None) != (other.file_bytes is None):
-        untouched = one if one.file_bytes is None else other
+    if _is_summed(one) != _is_summed(other) or (one.file_bytes is None) != (other.file_bytes is None):
+        untouched = other if _is_summed(one) else one
         what = "a packed dataset, which has checksums, and untouched files, which have none, cannot be joined"
         raise UsageError(what, file=shown(untouched.path), hint="pack the files first")
     if (one.classes is None) != (other.classes is None):
         raise UsageError("a dataset with named classes and one without cannot be joined", file=shown(other.path))
+
+
+def _is_summed(dataset: Dataset) -> bool:
+    """Whether there are checksums."""
+    return any(name.endswith(".crc32c") for name in dataset.schema.names)
 
 
 def _kinds(dataset: Dataset) -> list[str]:

@@ -21,8 +21,10 @@ import numpy as np
 
 from penstock.decode.batch import Encoded
 from penstock.decode.image import MAX_PIXELS
+from penstock.decode.layout import shape_of
 from penstock.decoding import FieldDecoder
 from penstock.errors import SourceError, UsageError
+from penstock.frame_choice import FrameChoice
 from penstock.opening import dataset_of
 from penstock.order import Extent, WindowOrder
 from penstock.order.course import Course, Place, check_states
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.dataset import Dataset
+    from penstock.decode.layout import Layout
     from penstock.order import Shuffle
     from penstock.order.position import Position
 
@@ -102,7 +105,8 @@ class Loader:
 
     What: `dataset` (or its path); those of its `fields` (images, masks, labels; default: all) that a batch shall have;
     `transforms`, ours or torchvision's. A batch of one image field and one label is a `Pair`, any other a `Batch` with
-    names; both know the `ids` of their samples. Images are [B, 3, H, W] (or [B, H, W, 3]: `channels_first=False`) and
+    names; both know the `ids` of their samples. Images are [B, 3, H, W] (or [B, H, W, 3]: `channels_first=False`), and
+    clips, of which `ClipSample` among the transforms chooses the frames, [B, 3, T, H, W] (or [B, T, H, W, 3]). They are
     uint8 unless the transforms say otherwise, masks have one channel; labels of numbers are arrays, others lists.
     Batches may be kept as long as one likes: their memory is used again only once they are dropped.
 
@@ -169,9 +173,11 @@ class Loader:
         threads = own if threads is None else whole_number(threads, what="threads", least=0)
         self._calls = self._tuning.decoding_calls if threads else 1
         verify = self._tuning.verify
-        self._planner = Planner(self._selection, self._plan, seed=seed, orients=exif_orientation, verify=verify)
+        orients = exif_orientation and not self._selection.clips  # frames of clips have none
+        self._choice = choice = FrameChoice(self._selection.columns, self._plan.sampling, seed=seed)
+        self._planner = Planner(self._selection, self._plan, choice, seed=seed, orients=orients, verify=verify)
         order, kinds = self._course.order(0), tuple(self._selection.kinds)
-        self._windows = Windows(self.dataset, kinds, order, share) if isinstance(order, WindowOrder) else None
+        self._windows = Windows(self.dataset, kinds, order, share, choice) if isinstance(order, WindowOrder) else None
         self._arriving = [] if self.dataset.stored.is_local else [Stage("arrive", _arrived, depth=1)]
         self._memory = self._lay_out(memory)
         self._decoder = FieldDecoder(
@@ -182,8 +188,8 @@ class Loader:
             dtypes=self._dtypes,
             threads=threads,
             max_pixels=self._tuning.max_pixels,
-            channels_first=channels_first,
-            orients=exif_orientation,
+            layouts=self.layouts,
+            orients=orients,
         )
 
     def _read_path(self, start: Position, epochs: int, tally: Tally) -> Generator[Any, None, None]:
@@ -217,8 +223,11 @@ class Loader:
         """Read: the bytes of each field."""
         read = reader.read(planned.wanted)
         planned.tally.read(int(read.lengths.sum()), requests=read.requests, requested_bytes=read.requested_bytes)
-        fields = zip(planned.expected.items(), read.offsets, read.lengths, strict=True)
-        encoded = {name: Encoded(about, read.block, *where) for (name, about), *where in fields}
+        encoded, row = {}, 0
+        for name, about in planned.expected.items():
+            rows = slice(row, row := row + about.frames)  # [frames, samples]; in the batch, frames follow one another
+            where = read.offsets[rows].T.reshape(-1), read.lengths[rows].T.reshape(-1)
+            encoded[name] = Encoded(about, read.block, *where)
         return _Read(planned, read, encoded)
 
     def _decode(self, read: _Read) -> Batch | Pair:
@@ -325,9 +334,16 @@ class Loader:
         return self._course
 
     @property
-    def kinds(self) -> dict[str, Literal["image", "mask"]]:
+    def kinds(self) -> dict[str, Literal["image", "mask", "clip"]]:
         """The binary fields of a batch, and what they are."""
         return self._selection.kinds
+
+    @property
+    def layouts(self) -> dict[str, Layout]:
+        """In which order a sample of each binary field has its axes."""
+        of_images: Layout = "CHW" if self._channels_first else "HWC"
+        of_clips: Layout = self._plan.clip_layout if self._channels_first else "THWC"
+        return {name: of_clips if kind == "clip" else of_images for name, kind in self.kinds.items()}
 
     @property
     def plan(self) -> Plan:
@@ -366,6 +382,7 @@ class Loader:
         most = self._tuning.max_pixels
         # Where images have sizes of their own, a sample counts as a row of so many pixels.
         height, width = self._planner.size or (1, self._planner.image_pixels(self.batch_size, most=most))
+        frames, usual, largest = self._choice.frames, self._choice.usual_bytes(), self._choice.most_bytes()
         dtypes = {name: values.mask_dtype if kind == "mask" else values.dtype for name, kind in selection.kinds.items()}
         in_numpy = not delivery.applies_values  # otherwise batches leave decoding as uint8
         self._dtypes = {name: np.dtype(dtype if in_numpy else "uint8") for name, dtype in dtypes.items()}
@@ -373,12 +390,12 @@ class Loader:
         return BatchMemory(
             self.batch_size,
             shapes={
-                name: (count, height, width) if self._channels_first else (height, width, count)
-                for name, count in channels.items()
+                name: shape_of(layout, channels=channels[name], height=height, width=width, frames=frames.get(name, 1))
+                for name, layout in self.layouts.items()
             },
             dtypes=self._dtypes,
-            encoded_bytes=0 if self._windows else stored.copies * selection.batch_bytes(self.batch_size),
-            largest_bytes=0 if self._windows else stored.copies * selection.largest_batch_bytes(self.batch_size),
+            encoded_bytes=0 if self._windows else stored.copies * _batch_bytes(usual, self.batch_size),
+            largest_bytes=0 if self._windows else stored.copies * _largest_batch_bytes(largest, self.batch_size),
             arena_bytes=self._windows.memory_bytes if self._windows else 0,
             under_way_bytes=stored.under_way_bytes,
             calls=self._calls,
@@ -423,6 +440,19 @@ def check_whole(dataset: Dataset) -> None:
         hint = "mend or remove them (`penstock info` lists them), or leave them out, counted, with on_error='skip'"
         got = f"{len(dataset.lost)}, the first {first.outcome}: {first.why}"
         raise SourceError("the folder has files that cannot be samples", file=first.name, got=got, hint=hint)
+
+
+def _batch_bytes(lengths: Mapping[str, NDArray[np.int64]], batch_size: int) -> int:
+    """Expect so many encoded bytes in a batch, with a quarter to spare for batches above the average."""
+    sample_bytes = sum(float(one.mean()) if len(one) else 0.0 for one in lengths.values())
+    return int(1.25 * batch_size * sample_bytes) + 1
+
+
+def _largest_batch_bytes(lengths: Mapping[str, NDArray[np.int64]], batch_size: int) -> int:
+    """Count the encoded bytes of the largest batch that there can be: that of the largest samples."""
+    sizes = np.sum(list(lengths.values()), axis=0)
+    few = min(batch_size, len(sizes))
+    return int(np.partition(sizes, -few)[-few:].sum()) if few else 0
 
 
 def _extent(dataset: Dataset) -> Extent:

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from penstock.dataset import Dataset
 from penstock.errors import StorageError, UsageError
-from penstock.ingest import open_source
+from penstock.ingest.duplicates import one_of_each
+from penstock.ingest.in_files import index_files
 from penstock.ingest.in_place import index_folder
+from penstock.ingest.items import Files
+from penstock.ingest.kind import Options
+from penstock.ingest.kinds import in_place_kind, open_source
 from penstock.ingest.object_index import open_objects
 from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import shown
@@ -44,6 +48,9 @@ def open_dataset(
     A packed dataset may also lie in an object store: `path` is a URL then, s3://bucket/photos.pen, gs://, az:// or
     http(s)://. `access` says how to get at it: endpoint, region, profile, limits.
 
+    A list of images, `path,label` or a table in CSV or JSON lines, opens those that it names, below `root` or its
+    folder.
+
     Loose objects are opened by a list of them, at a path or a URL in .json (an array of keys) or .parquet, as `penstock
     index` makes it. `root` is what their keys are below, a URL or a folder; a Parquet list knows it. `classes` says
     which folder of the keys names the class (3: the fourth; -1, the default: the last), or is the path of a file of
@@ -56,19 +63,22 @@ def open_dataset(
         _configured(access) if path is None else _text(path),
         None if cache is None else Cache.of(cache),
     )
-    if not is_object_list(folder) and not (root is None and classes is None):
+    is_list = is_object_list(folder) or (classes is None and os.path.isfile(folder))
+    if not is_list and not (root is None and classes is None):
         expected = "the path of a .json or .parquet file"
         raise UsageError("root and classes are about indexes of objects", file=shown(folder), expected=expected)
     if is_object_list(folder):
         if labels is not None:
             raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
         objects = open_objects(folder, root=root, classes=classes, access=access)
+    elif (kind := in_place_kind(folder)) is not None:
+        objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
     elif is_url(folder) or os.path.exists(os.path.join(folder, MANIFEST_NAME)):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
         return Dataset(_opened_packed(folder, access, kept_in))
     else:
-        objects = _opened_folder(folder, labels, access)
+        objects = _opened_files(folder, labels, root, access)
     if kept_in is not None:
         objects.keep_in(kept_in)
     return Dataset(objects)
@@ -87,15 +97,25 @@ def _opened_packed(folder: str, access: Access | None, cache: Cache | None) -> P
         raise
 
 
-def _opened_folder(folder: str, labels: str | os.PathLike[str] | None, access: Access | None) -> FileIndex:
+def _opened_files(
+    folder: str,
+    labels: str | os.PathLike[str] | None,
+    root: str | os.PathLike[str] | None,
+    access: Access | None,
+) -> FileIndex:
+    """Open images that are files of their own: those in a folder, or those that a list names."""
     _refuse_access(folder, access)
     if is_unfinished(LocalPlace(folder)):
         raise _unfinished(folder)
-    if not os.path.isdir(folder):
+    if not os.path.exists(folder):
         expected = "a packed dataset or a folder of images"
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
-    named = None if labels is None else os.fspath(labels)
-    return index_folder(open_source(folder, labels=named), named)
+    named, below = (None if path is None else os.fspath(path) for path in (labels, root))
+    source = one_of_each(open_source(folder, options=Options(labels=named, root=below)))
+    if not all(isinstance(items, Files) for items in source.fields.values()):
+        hint = "pack it: `penstock pack`"
+        raise UsageError(f"a source of kind {source.kind} cannot be opened in place", file=shown(folder), hint=hint)
+    return index_folder(source, named, folder if os.path.isfile(folder) else None)
 
 
 def _refuse_access(folder: str, access: Access | None) -> None:

@@ -25,13 +25,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from penstock.errors import SourceError, UsageError
-from penstock.ingest import open_source
+from penstock.ingest.duplicates import one_of_each
+from penstock.ingest.kind import Options
+from penstock.ingest.kinds import open_source
+from penstock.ingest.recipe import Recipe
 from penstock.ingest.source import SKIPPED_OUTCOMES, Skipped, Source, shown
-from penstock.ingest.transcode import Recipe, transcoded
+from penstock.ingest.transcode import transcoded
 from penstock.pipeline.cores import allowed_cores
 from penstock.shard.checks import sha256
 from penstock.shard.index import encode_index
 from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry, Manifest, decode_manifest
+from penstock.shard.members import kind_of
 from penstock.shard.write_order import write_order
 from penstock.storage.where import place_at
 from penstock.writer import ShardWriter, claim, is_published
@@ -88,22 +92,31 @@ class _Settings:
     seed: int | None
     shard_bytes: int
     recipe: Recipe
+    frame_rate: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"seed": self.seed, "shard_bytes": self.shard_bytes, **self.recipe.as_dict()}
+        found = {"seed": self.seed, "shard_bytes": self.shard_bytes, **self.recipe.as_dict()}
+        return found if self.frame_rate is None else {**found, "frame_rate": self.frame_rate}
 
 
 def pack(
     source: str | os.PathLike[str],
     destination: str | os.PathLike[str],
     *,
+    kind: str | None = None,
     labels: str | os.PathLike[str] | None = None,
     masks: str | os.PathLike[str] | None = None,
+    root: str | os.PathLike[str] | None = None,
+    label_name: str | None = None,
+    subset: str | None = None,
+    frame_rate: float | None = None,
+    remove_duplicates: bool = False,
     shard_bytes: int = SHARD_BYTES,
     seed: int | None = 0,
     workers: int | None = None,
     keep_bytes: bool = False,
     max_side: int | None = None,
+    short_side: int | None = None,
     quality: int | None = None,
     raw: bool = False,
     on_error: Literal["raise", "skip"] = "raise",
@@ -111,28 +124,36 @@ def pack(
     access: Access | None = None,
     progress: Callable[[PackProgress], None] | None = None,
 ) -> PackReport:
-    """Pack a folder of images into a dataset; the same call again goes on where a killed one stopped.
+    """Pack a source into a dataset; the same call again goes on where a killed one stopped.
 
-    `destination` is a folder, or a URL of an object store (s3://, gs://, az://), which `access` says how to get at.
-    `labels` is a CSV file (default: the class folders), `masks` a folder of masks laid out like the images. Samples
-    are written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
-    `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side` and
-    `quality` encode again what is larger, or everything; `raw` stores decoded pixels. Files that cannot be packed
-    stop the run, or with on_error="skip" are listed in the report. `force` replaces a dataset, or an unfinished one of
-    another source or other settings, that is in the way.
+    `source` is a folder of images, or whatever else there is a kind for (docs/guide/sources.md); `kind` names it where
+    it is not plain. `destination` is a folder, or a URL of an object store (s3://, gs://, az://), which `access` says
+    how to get at. `labels` is a file of labels or class names (default: the class folders), `masks` a folder of masks
+    laid out like the images, `root` what the paths in a list are below, `label_name` which member of a list is the
+    label, `subset` which part of it to take, `frame_rate` how many frames per second of a video to keep (default: all).
+    Several samples of one id are an error; `remove_duplicates` keeps the first of each. Samples are
+    written in an order shuffled by `seed` (None: the source's order), in shards of at most `shard_bytes`, by
+    `workers` threads (default: all cores). JPEGs are rewritten losslessly unless `keep_bytes`; `max_side`
+    (or `short_side`) and `quality` encode again what is larger, or everything; `raw` stores decoded pixels. What cannot
+    be packed stops the run, or with on_error="skip" is listed in the report. `force` replaces a dataset, or an
+    unfinished one of another source or other settings, that is in the way.
     """
     if on_error not in {"raise", "skip"}:
         raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
     if shard_bytes < 1 or (workers is not None and workers < 1):
         raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
-    settings = _Settings(seed, shard_bytes, Recipe(keep_bytes, max_side, quality, raw))
+    recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
+    settings = _Settings(seed, shard_bytes, recipe, frame_rate)
     place = place_at(os.fspath(destination), access)
     if place.lies_in(os.fspath(source)):
         got, expected = shown(os.fspath(destination)), "a folder elsewhere"
         raise UsageError("the dataset would lie inside its source", got=got, expected=expected)
 
     # What there is, and the order to write it in.
-    found = open_source(os.fspath(source), labels=_text(labels), masks=_text(masks))
+    options = Options(_text(labels), _text(masks), _text(root), label_name, subset, frame_rate, recipe, access)
+    found = one_of_each(open_source(os.fspath(source), kind, options), remove_duplicates=remove_duplicates)
+    if raw and any(kind_of(field) == "clip" for field in found.fields):
+        raise UsageError("raw stores images as pixels, but these are clips", file=shown(os.fspath(source)))
     _stop_at(found.skipped, on_error)
     order = write_order(found.keys, seed)
     plan = json.dumps({"penstock": _VERSION, "source": found.digest(), "settings": settings.as_dict()}).encode()

@@ -50,6 +50,7 @@ class PackedIndex:
         self.classes = self.manifest.classes
         listed = self.manifest.provenance.get("skipped", [])
         self.skipped = tuple(Skipped.from_dict(item) for item in listed if isinstance(item, dict))
+        self.lost: tuple[Skipped, ...] = ()
         self._file = os.path.join(self.path, self.manifest.index.file)
         self._source = self._found()
         self.file_count = len(self.manifest.shards)

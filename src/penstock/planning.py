@@ -1,10 +1,10 @@
 """Planning: everything about a batch's samples that is known before a byte of them is read.
 
 For thousands of samples at a time, because array operations cost the same for eight: which samples come at these
-positions, what the index says of them, their labels, and where each output lies in its source. Batches are views of
-that. Only where EXIF orientations are applied, or where the index does not know the images' sizes, must the geometry
-wait: both are read with the images. And where images keep sizes of their own until after decoding, each has a geometry
-of its own, computed when its turn comes.
+positions, which frames of their clips are shown, what the index says of them, their labels, and where each output lies
+in its source. Batches are views of that. Only where EXIF orientations are applied, or where the index does not know the
+images' sizes, must the geometry wait: both are read with the images. And where images keep sizes of their own until
+after decoding, each has a geometry of its own, computed when its turn comes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from penstock.frame_choice import FrameChoice
     from penstock.order.course import Leg
     from penstock.order.share import Share
     from penstock.pipeline.tally import Tally
@@ -70,8 +71,10 @@ class Planned:
 class Planner:
     """Plans batches of some fields under some transforms."""
 
-    def __init__(self, selection: Selection, plan: Plan, *, seed: int, orients: bool, verify: bool) -> None:
-        self._selection, self._plan, self._seed = selection, plan, seed
+    def __init__(
+        self, selection: Selection, plan: Plan, choice: FrameChoice, *, seed: int, orients: bool, verify: bool
+    ) -> None:
+        self._selection, self._plan, self._choice, self._seed = selection, plan, choice, seed
         self._orients, self._verify = orients, verify
         self.size: tuple[int, int] | None = None  # None: each image leaves the decoder with a size of its own
         if orients and plan.leaves_size_open and len(selection.dataset):
@@ -103,9 +106,10 @@ class Planner:
 
     def samples(self, wanted: Wanted, epoch: int, tally: Tally) -> Planned:
         """Look up everything about these samples that is known before reading."""
-        ids, masks = wanted.ids, self._selection.masks
+        ids, masks, chosen = wanted.ids, self._selection.masks, self._choice.of(wanted.ids, wanted.names, epoch)
+        wanted = replace(wanted, chosen=chosen)
         expected = {
-            name: Expected.of(column, ids, is_mask=name in masks, verify=self._verify)
+            name: Expected.of(column, ids, chosen.get(name), is_mask=name in masks, verify=self._verify)
             for name, column in self._selection.columns.items()
         }
         waits = self._orients or self._selection.is_unread or self.size is None

@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 
 from penstock.order.window import WindowOrder
+from penstock.pieces import most_bytes
 from penstock.pipeline.allowance import Allowance
 from penstock.pipeline.arena import Arena, arena_memory
 from penstock.pipeline.lease import Reservoir
@@ -39,15 +40,17 @@ from penstock.storage.room import Kept, room_bytes
 from penstock.storage.store import Cancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from penstock.dataset import Dataset
     from penstock.errors import PenstockError
     from penstock.filling import Filling, Reading
+    from penstock.frame_choice import FrameChoice
     from penstock.order.course import Leg
     from penstock.order.share import Share
+    from penstock.pieces import Chosen
     from penstock.pipeline.memory import BatchMemory
     from penstock.pipeline.pipeline import Closable
 
@@ -60,10 +63,10 @@ ALIGNMENT = 4096  # of reads past the page cache
 @final
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """A batch's encoded bytes: by field where each sample begins in the block, and how long it is."""
+    """A batch's encoded bytes: where each piece begins in the block, and how long it is."""
 
     block: NDArray[np.uint8]
-    offsets: NDArray[np.int64]  # [fields, samples]
+    offsets: NDArray[np.int64]  # [pieces, samples]; the fields' pieces one after another, see pieces.py
     lengths: NDArray[np.int64]
     errors: Callable[[], dict[int, PenstockError]]  # waits; by position in the batch, of samples that did not arrive
     requests: int  # made for this batch
@@ -80,6 +83,7 @@ class Wanted:
     padding: int = 0  # so many at the end are repeats
     leg: Leg | None = None  # None: samples that were asked for by their numbers
     positions: NDArray[np.int64] | None = None
+    chosen: Chosen = field(default_factory=dict)  # the frames of clips
 
     @property
     def names(self) -> NDArray[np.int64]:
@@ -91,7 +95,8 @@ class Wanted:
     def part(self, part: slice, padding: int) -> Wanted:
         """Give some of the samples."""
         positions = None if self.positions is None else self.positions[part]
-        return Wanted(self.ids[part], padding, self.leg, positions)
+        chosen = {name: frames[part] for name, frames in self.chosen.items()}
+        return Wanted(self.ids[part], padding, self.leg, positions, chosen)
 
 
 class Reader(Protocol):
@@ -158,7 +163,7 @@ class BatchReader:
 
     def read(self, wanted: Wanted) -> Bytes:
         """Read the samples of a batch."""
-        reading = self._dataset.plan_reading(wanted.ids, self._fields)
+        reading = self._dataset.plan_reading(wanted.ids, self._fields, wanted.chosen)
         reads, size_bytes = reading.reads, self._memory.block_bytes(reading.reads.block_bytes)
         self._allowance.take(size_bytes)
         block = self._memory.block(reads.block_bytes)
@@ -192,7 +197,8 @@ class WindowReader:
         self._under_way = UnderWay(windows.dataset)
         self.depth, self.waited_for = windows.depth, (arena, self._under_way)
         self._lots: dict[tuple[int, int], _Lot] = {}  # by epoch and window
-        self._offsets, self._lengths = np.empty((2, len(self._fields), arena.slots, windows.window), np.int64)
+        self._choice = windows.choice
+        self._offsets, self._lengths = np.empty((2, windows.pieces, arena.slots, windows.window), np.int64)
         self._reached = (-1, 0)  # the epoch, and the position in it, up to which batches were read
         self._lock = threading.Lock()
 
@@ -212,7 +218,7 @@ class WindowReader:
                 # A window that only a repeat needs is done with: of that, nothing but this sample is read again.
                 start, stop = (self._start(leg), leg.stop) if at < fresh else (positions[at], positions[at] + 1)
                 row, ids = leg.order.contents(number, start=int(start), stop=int(stop))
-                reading, lot = self._opened(row, ids, to_come=again + (len(ids) if at < fresh else 0))
+                reading, lot = self._opened(row, ids, leg.epoch, to_come=again + (len(ids) if at < fresh else 0))
                 requests, requested = requests + len(reading.reads), requested + reading.reads.block_bytes
                 with self._lock:
                     self._lots[leg.epoch, number] = lot
@@ -245,9 +251,11 @@ class WindowReader:
                 lot.to_come += again
             return lot
 
-    def _opened(self, row: int, ids: NDArray[np.int64], *, to_come: int) -> tuple[Reading, _Lot]:
+    def _opened(self, row: int, ids: NDArray[np.int64], epoch: int, *, to_come: int) -> tuple[Reading, _Lot]:
         """Read samples of a window into a slot."""
-        reading = self._dataset.plan_reading(ids, self._fields, alignment=1 if self._kept is None else ALIGNMENT)
+        chosen = None if self._choice is None else self._choice.of(ids, ids, epoch)
+        alignment = 1 if self._kept is None else ALIGNMENT
+        reading = self._dataset.plan_reading(ids, self._fields, chosen, alignment=alignment)
         slot = self._arena.take()
         ways = None if self._kept is None else self._kept.ways(reading.reads.file, reading.reads)
         filling = self._under_way.begin(reading, self._arena.slot(slot), ways)
@@ -280,9 +288,20 @@ def _errors(lots: list[_Lot], of_lot: NDArray[np.intp], rows: NDArray[np.int64])
 class Windows:
     """Reading by windows: what memory it takes, and a reader for each iteration."""
 
-    def __init__(self, dataset: Dataset, fields: Sequence[str], order: WindowOrder, share: Share) -> None:
+    def __init__(
+        self,
+        dataset: Dataset,
+        fields: Sequence[str],
+        order: WindowOrder,
+        share: Share,
+        choice: FrameChoice | None = None,
+    ) -> None:
         self.dataset, self.fields, self.window = dataset, tuple(fields), order.window_samples
-        self._slot_bytes = slot_bytes(dataset, self.fields, window=self.window, block=order.block_samples)
+        self.choice = choice  # None: clips are read whole
+        frames = {} if choice is None else choice.frames
+        self.pieces = sum(frames.get(name, 1) for name in self.fields)  # of each sample
+        block = order.block_samples
+        self._slot_bytes = slot_bytes(dataset, self.fields, window=self.window, block=block, frames=frames)
         # A store that is far away wants all its requests in flight at any time, and another window to take them from.
         ahead = max(AHEAD, -(-dataset.stored.under_way_bytes // self._slot_bytes) + 1)
         slots = slots_needed(order.lanes // share.world_size, self.window, share.batch_size) + ahead
@@ -313,14 +332,18 @@ def slots_needed(lanes: int, window: int, batch_size: int) -> int:
     return lanes + min(lanes * of_each_lane, evenly)
 
 
-def slot_bytes(dataset: Dataset, fields: Sequence[str], *, window: int, block: int) -> int:
+def slot_bytes(
+    dataset: Dataset, fields: Sequence[str], *, window: int, block: int, frames: Mapping[str, int] | None = None
+) -> int:
     """Give a bound on what reading any window can take: a sum over its blocks, none larger than the largest are.
+
+    Of the clips in some fields only so many `frames` are read.
 
     A window is `window` samples in a row of the scan: whole blocks, and between them and at its ends parts of blocks.
     """
     if not len(dataset):
         return ALIGNMENT
-    sizes = np.pad(_sample_bytes(dataset, fields), (0, -len(dataset) % block)).reshape(-1, block)
+    sizes = np.pad(_sample_bytes(dataset, fields, frames or {}), (0, -len(dataset) % block)).reshape(-1, block)
     if window >= len(dataset):
         return _aligned(int(sizes.sum()) + len(sizes) * 2 * ALIGNMENT)
     sums = np.cumsum(sizes, axis=1)
@@ -339,9 +362,13 @@ def slot_bytes(dataset: Dataset, fields: Sequence[str], *, window: int, block: i
     return _aligned(max(bounds) + (int(sums[-1, -1]) if tail else 0) + pieces * 2 * ALIGNMENT)
 
 
-def _sample_bytes(dataset: Dataset, fields: Sequence[str]) -> NDArray[np.int64]:
+def _sample_bytes(dataset: Dataset, fields: Sequence[str], frames: Mapping[str, int]) -> NDArray[np.int64]:
     """Give a bound on what reading a sample takes beside its neighbours: its bytes, and the gaps read with them."""
     columns = [dataset.column(field) for field in fields]
+    if frames:  # a batch of clips has no other fields
+        bounds = zip(columns, (frames[field] for field in fields), strict=True)
+        most: NDArray[np.int64] = np.sum([most_bytes(column, n, alignment=ALIGNMENT) for column, n in bounds], axis=0)
+        return most
     ranges = [np.stack([getattr(one, name) for one in columns], axis=1) for name in ("file", "offset", "length")]
     by_place = np.argsort(ranges[1], axis=1, kind="stable")
     file, begin, length = (np.take_along_axis(array, by_place, axis=1).reshape(-1) for array in ranges)

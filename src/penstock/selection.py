@@ -1,7 +1,8 @@
-"""Which fields of a dataset a batch has: columns of images and masks, labels, and that they go together.
+"""Which fields of a dataset a batch has: columns of images, masks and clips, labels, and that they go together.
 
 All binary fields of a sample share one crop, so they must have one size. The first field that is no mask leads: crops
-are drawn for its size. A field whose name ends in "mask" is one.
+are drawn for its size. A field whose name ends in "mask" is one. Clips go together with clips alone: which of its
+frames an image or a mask would belong to, nothing says.
 
 In a folder opened in place there may be files whose header could not be read: their format is "unknown" and their size
 means nothing. Crops must not fail on it, so that the sample alone has an error, the one that decoding it gives. Such
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import FormatError, PenstockError, UsageError
+from penstock.pieces import byte_range, frame_counts, frame_number
 from penstock.types import UNREAD
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Selection:
     names: tuple[str, ...]
     columns: dict[str, Column]
     masks: frozenset[str]
+    clips: frozenset[str]
     leader: str  # the field that crops are drawn for
     widths: NDArray[np.int32]  # the leader's, as crops shall take them
     heights: NDArray[np.int32]
@@ -62,10 +65,14 @@ class Selection:
         columns = {name: dataset.column(name) for name in names if name in dataset.fields}
         labels = {name: dataset.labels(name) for name in names if name in dataset.label_names}
         if not columns:
-            raise UsageError("a batch has at least one image field", got=list(names), expected=dataset.fields)
+            raise UsageError("a batch has at least one image field or clip", got=list(names), expected=dataset.fields)
+        clips = frozenset(name for name, column in columns.items() if column.frames is not None)
+        if clips and len(clips) < len(columns):
+            hint = f"choose, such as fields={[name for name in names if name in clips or name in labels]}"
+            raise UsageError("clips and images cannot be in one batch", got=list(columns), hint=hint)
         masks = frozenset(name for name in columns if name.endswith("mask"))
         leader = next((name for name in columns if name not in masks), next(iter(columns)))
-        selection = cls(dataset, names, columns, masks, leader, *_sizes(columns[leader]), labels)
+        selection = cls(dataset, names, columns, masks, clips, leader, *_sizes(columns[leader]), labels)
         selection._check_sizes()
         return selection
 
@@ -84,9 +91,11 @@ class Selection:
                 )
 
     @property
-    def kinds(self) -> dict[str, Literal["image", "mask"]]:
+    def kinds(self) -> dict[str, Literal["image", "mask", "clip"]]:
         """The binary fields, and what they are."""
-        return {name: "mask" if name in self.masks else "image" for name in self.columns}
+        return {
+            name: "clip" if name in self.clips else "mask" if name in self.masks else "image" for name in self.columns
+        }
 
     @property
     def is_unread(self) -> bool:
@@ -95,7 +104,7 @@ class Selection:
 
     @property
     def is_pair(self) -> bool:
-        """Whether it is one image field and one label: the usual thing, which needs no names."""
+        """Whether it is one image or clip field and one label: the usual thing, which needs no names."""
         return len(self.columns) == len(self._labels) == 1 and not self.masks
 
     def sizes(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -119,22 +128,11 @@ class Selection:
             raise UsageError("no such sample", got=f"{given.min()} to {given.max()}", expected=f"0 to {count - 1}")
         return given.astype(np.int64, copy=False)
 
-    def batch_bytes(self, batch_size: int) -> int:
-        """Expect so many encoded bytes in a batch, with a quarter to spare for batches above the average."""
-        sample_bytes = sum(float(column.length.mean()) if len(column) else 0.0 for column in self.columns.values())
-        return int(1.25 * batch_size * sample_bytes) + 1
-
-    def largest_batch_bytes(self, batch_size: int) -> int:
-        """Count the encoded bytes of the largest batch that there can be: that of the largest samples."""
-        sizes = np.sum([column.length for column in self.columns.values()], axis=0)
-        few = min(batch_size, len(sizes))
-        return int(np.partition(sizes, -few)[-few:].sum()) if few else 0
-
-    def located(self, error: PenstockError, number: int, name: str) -> PenstockError:
-        """Say in an error which sample and which bytes it is about."""
+    def located(self, error: PenstockError, number: int, name: str, frame: int | None = None) -> PenstockError:
+        """Say in an error which sample and which bytes it is about; or which frame, known by its position."""
         column = self.columns[name]
-        error.sample = self.dataset.key(number)
-        error.byte_range = (int(column.offset[number]), int(column.offset[number] + column.length[number]))
+        error.sample, error.frame = self.dataset.key(number), frame_number(column, number, frame)
+        error.byte_range = byte_range(column, number, frame)
         return error
 
     def named(self, error: PenstockError, ids: NDArray[np.int64]) -> PenstockError:
@@ -168,7 +166,8 @@ def _sizes(column: Column) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     widths, heights = column.width, column.height
     if UNREAD in column.formats:
         unread = column.format == column.formats.index(UNREAD)
-        side = np.ceil(np.sqrt(PIXELS_PER_BYTE * column.length + 1)).astype(np.int32)
+        length = column.length if column.frames is None else column.length // frame_counts(column)
+        side = np.ceil(np.sqrt(PIXELS_PER_BYTE * length + 1)).astype(np.int32)
         widths, heights = np.where(unread, side, widths), np.where(unread, side, heights)
     if "unknown" in column.formats:
         unknown = column.format == column.formats.index("unknown")

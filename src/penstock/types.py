@@ -15,6 +15,7 @@ __all__ = [
     "Batch",
     "CacheStatistics",
     "Column",
+    "Frames",
     "Geometry",
     "Pair",
     "Record",
@@ -30,12 +31,14 @@ class StoredField:
     """One binary field of one sample, as it is stored: encoded bytes and what they are."""
 
     data: bytes
-    format: str  # "jpeg", "png", "npy", …
+    format: str  # "jpeg", "png", "npy", "mjpeg", …
     width: int
     height: int
+    frames: tuple[int, ...] | None = None  # of a clip: how many bytes each frame has, one after another
 
     def __repr__(self) -> str:
-        return f"StoredField({self.format} {self.width}x{self.height}, {len(self.data)} bytes)"
+        of = "" if self.frames is None else f", {len(self.frames)} frames"
+        return f"StoredField({self.format} {self.width}x{self.height}, {len(self.data)} bytes{of})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,16 @@ class Record:
     key: str
     fields: dict[str, StoredField]
     labels: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Where the frames of every sample's clip are: sample i has those from first[i] to first[i + 1]."""
+
+    first: NDArray[np.int64]  # one entry more than there are samples
+    offset: NDArray[np.int64]  # counted from the clip's first byte
+    length: NDArray[np.int64]
+    crc32c: NDArray[np.uint32] | None  # None where they were never summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +72,7 @@ class Column:
     width: NDArray[np.int32]
     height: NDArray[np.int32]
     formats: tuple[str, ...]
+    frames: Frames | None = None  # of clips
 
     def __len__(self) -> int:
         return len(self.offset)

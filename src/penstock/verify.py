@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +28,10 @@ from penstock.decode.image import probe_image
 from penstock.errors import FormatError, ImageError, StorageError, UsageError
 from penstock.ingest.source import shown
 from penstock.pipeline.cores import allowed_cores
-from penstock.shard.checks import Damage, Row, check_labels, check_rows, sha256, walk
+from penstock.shard.checks import Damage, Row, check_labels, check_rows, frame_sums, sha256, walk
+from penstock.shard.frames import FRAME_TYPES
 from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
-from penstock.shard.members import EXTENSIONS, field_member
+from penstock.shard.members import EXTENSIONS, field_member, kind_of
 from penstock.storage.object import ObjectStore
 from penstock.storage.store import read_large
 from penstock.storage.where import place_of, store_at
@@ -53,6 +54,7 @@ _INDEX_TYPES = {
     "width": pa.int32(),
     "height": pa.int32(),
 }
+_FRAME_TYPES = {part: FRAME_TYPES[part] for part in ("frame_length", "frame_crc32c")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,9 @@ def _checked_index(store: Store, manifest: Manifest) -> tuple[pa.Table | None, l
     except (pa.ArrowException, OSError, ValueError) as error:
         return None, [*damages, Damage(entry.file, f"the index cannot be read: {error}")]
     wanted = {"key": None, "file": None, **dict.fromkeys(manifest.labels)}
-    wanted |= {f"{field}.{part}": kind for field in manifest.fields for part, kind in _INDEX_TYPES.items()}
+    for field in manifest.fields:
+        parts = _INDEX_TYPES | _FRAME_TYPES if kind_of(field) == "clip" else _INDEX_TYPES
+        wanted |= {f"{field}.{part}": kind for part, kind in parts.items()}
     for name, kind in wanted.items():
         if name not in table.column_names or (kind is not None and table.schema.field(name).type != kind):
             return None, [*damages, Damage(entry.file, f"the column {name} is missing or has another type")]
@@ -248,15 +252,45 @@ def _checked_field(
 ) -> Iterator[Damage]:
     parts = ("offset", "length", "crc32c", "format", "width", "height")
     columns = [mine.column("key").to_pylist(), *(mine.column(f"{field}.{part}").to_pylist() for part in parts)]
-    for key, offset, length, crc, format_, width, height in zip(*columns, strict=True):
+    frames: list[Any] = [None] * len(mine)
+    if kind_of(field) == "clip":
+        of_frames = (mine.column(f"{field}.{part}").to_pylist() for part in _FRAME_TYPES)
+        frames = list(zip(*of_frames, strict=True))
+    for key, offset, length, crc, format_, width, height, inside in zip(*columns, frames, strict=True):
         if format_ not in EXTENSIONS:
             yield Damage(file, "the format is unknown", key, field, None, repr(format_), ", ".join(EXTENSIONS))
             continue
         row = Row(key, field, offset, length, crc, field_member(key, field, format_))
         damages = list(check_rows(file, archive, found, [row]))
         yield from damages
-        if not damages:
-            yield from _checked_header(file, bytes(archive[offset : offset + length]), row, (format_, width, height))
+        if damages:
+            continue
+        data = bytes(archive[offset : offset + length])
+        if inside is None:
+            yield from _checked_header(file, data, row, (format_, width, height))
+        else:
+            yield from _checked_frames(file, data, row, inside, (width, height))
+
+
+def _checked_frames(
+    file: str, data: bytes, row: Row, stated: tuple[list[int], list[int]], size: tuple[int, int]
+) -> Iterator[Damage]:
+    """Check that a clip is its frames, one after another, and each the image that the index states."""
+    lengths, sums = stated
+    where = (row.offset, row.offset + row.length)
+    if len(sums) != len(lengths) or min(lengths, default=0) < 1 or sum(lengths) != row.length:
+        got, expected = f"{len(lengths)} of {sum(lengths)} bytes together", f"{row.length} bytes"
+        yield Damage(file, "the frames are not the clip", row.key, row.field, where, got, expected)
+        return
+    start = 0
+    for number, (length, expected_sum, actual) in enumerate(zip(lengths, sums, frame_sums(data, lengths), strict=True)):
+        field = f"{row.field}, frame {number}"
+        frame = replace(row, field=field, offset=row.offset + start, length=length)
+        if actual != expected_sum:
+            where = (frame.offset, frame.offset + length)
+            yield Damage(file, "checksum differs", row.key, field, where, f"{actual:08x}", f"{expected_sum:08x}")
+        yield from _checked_header(file, data[start : start + length], frame, ("jpeg", *size))
+        start += length
 
 
 def _checked_header(file: str, data: bytes, row: Row, stated: tuple[str, int, int]) -> Iterator[Damage]:

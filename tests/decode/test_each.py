@@ -47,15 +47,12 @@ def decoder(request):
 def test_each_sample_has_its_own_shape_and_the_pixels_that_a_batch_gives_it(decoder):
     geometries = [whole(*size, flip=1) for size in SIZES]
     batch = BatchDecoder(0)
-    for first, axes in ((True, (0, 1, 2)), (False, (1, 2, 0))):
-        pixels, decoded = decoder.decode(encoded(), geometries, channels_first=first)
+    for layout, axes in (("CHW", (0, 1, 2)), ("HWC", (1, 2, 0))):
+        pixels, decoded = decoder.decode(encoded(), geometries, layout=layout)
         assert decoded.errors == {}
         for at, one in enumerate(pixels):
             part, (width, height) = slice(at, at + 1), SIZES[at]
-            all_of_it = encoded()
-            alone = Encoded(
-                all_of_it.expected.part(part), all_of_it.block, all_of_it.offsets[part], all_of_it.lengths[part]
-            )
+            alone = encoded().part(part)
             expected = np.empty((1, 3, height, width), np.uint8)
             batch.decode(alone, geometries[at], expected)
             assert np.array_equal(one, expected[0].transpose(axes))

@@ -3,14 +3,15 @@
 import pytest
 
 from penstock.errors import SourceError, StorageError, UsageError
-from penstock.ingest import open_source
+from penstock.ingest.kind import Options
+from penstock.ingest.kinds import open_source
 from tests import folders
 
 
 def source_of(tmp_path, text, names=("1.jpg", "sub/2.jpg")):
     folders.write(tmp_path / "photos", dict.fromkeys(names, b""))
     (tmp_path / "l.csv").write_text(text)
-    return open_source(str(tmp_path / "photos"), labels=str(tmp_path / "l.csv"))
+    return open_source(str(tmp_path / "photos"), options=Options(labels=str(tmp_path / "l.csv")))
 
 
 def test_rows_name_images_with_or_without_their_suffix(tmp_path):
@@ -83,7 +84,7 @@ def test_a_label_cannot_take_a_name_of_the_format(tmp_path, name):
 def test_a_missing_file_of_labels_is_named(tmp_path):
     folders.write(tmp_path / "photos", {"1.jpg": b""})
     with pytest.raises(StorageError, match=r"nowhere\.csv"):
-        open_source(str(tmp_path / "photos"), labels=str(tmp_path / "nowhere.csv"))
+        open_source(str(tmp_path / "photos"), options=Options(labels=str(tmp_path / "nowhere.csv")))
 
 
 def test_labels_that_are_neither_names_nor_numbers_are_refused(tmp_path):

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from penstock.errors import StorageError, UsageError
-from penstock.ingest import open_source
+from penstock.ingest.kinds import open_source
 from penstock.ingest.listing import list_folder
 from tests import folders
 

@@ -53,6 +53,7 @@ def decode(
     size: tuple[int, int] | None = None,  # width, height of the output; default: of the first clip
     channels: int = 3,
     channels_first: bool = False,
+    frames: int | None = None,  # the images are those of clips with so many frames: channels first, frame by frame
     kinds: Sequence[int] | None = None,
     gap: int = 3,  # unused bytes between images, so that nothing is aligned by luck
     **options: Any,
@@ -75,6 +76,9 @@ def decode(
         size = (int(clips[0][2] - clips[0][0]), int(clips[0][3] - clips[0][1]))
     shape = (channels, size[1], size[0]) if channels_first else (size[1], size[0], channels)
     out = np.full((len(images), *shape), SENTINEL, np.uint8)
+    if frames is not None:
+        channels_first = True
+        out = np.full((-(-len(images) // frames), channels, frames, size[1], size[0]), SENTINEL, np.uint8)
     trouble = (pool or _native.Pool(0)).decode_batch(
         block,
         offsets,
@@ -88,8 +92,11 @@ def decode(
         channels_first=channels_first,
         **options,
     )
+    pixels = out.transpose(0, 2, 3, 1) if channels_first and frames is None else out
+    if frames is not None:
+        pixels = out.transpose(0, 2, 3, 4, 1).reshape(-1, size[1], size[0], channels)
     return Decoded(
-        out.transpose(0, 2, 3, 1) if channels_first else out,
+        pixels,
         {position: status for position, status, _ in trouble},
         {position: message for position, _, message in trouble},
     )

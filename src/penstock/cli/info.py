@@ -12,8 +12,11 @@ from penstock.cli.order import order_lines, order_options, order_summary
 from penstock.cli.quantities import shown_bytes, shown_counts
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from penstock.dataset import Dataset
-    from penstock.ingest.source import Skipped
+    from penstock.ingest.source import Skipped, Source
     from penstock.packed import PackedIndex
     from penstock.storage.location import Access
 
@@ -29,14 +32,20 @@ LISTED = 10  # files named one by one; --json has all
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def info(*, dataset: str, cache: str | None, access: Access | None, as_json: bool, **options: Any) -> None:
-    """Summarise DATASET: samples, fields, labels, and its sizes against the source's.
+    """Summarise DATASET: samples, fields, frames of clips, labels, and what it takes on disk, part by part.
 
-    With --order also what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but
-    manifest and index (a folder of images is listed); `penstock verify` checks the bytes.
+    A source that has to be packed before it is opened (`penstock pack --kinds`) is summed up, too. With --order also
+    what that order is worth beside a uniform shuffle, by a sample of its batches. Nothing is read but manifest and
+    index (files are looked at for their sizes, a folder of images is listed); `penstock verify` checks the bytes.
     """
     from penstock.opening import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
+    source = _source_only(dataset)
+    if source is not None:
+        found = source_summary(dataset, source)
+        click.echo(json.dumps(found, indent=1) if as_json else _text(found))
+        return
     opened = open_dataset(dataset, access=access)
     found = summary(opened)
     if cache is not None:
@@ -50,7 +59,9 @@ def info(*, dataset: str, cache: str | None, access: Access | None, as_json: boo
 def summary(dataset: Dataset) -> dict[str, Any]:
     """Give the summary as JSON's values."""
     from penstock.ingest.source import shown
+    from penstock.sizes import sizes_of
 
+    sizes = sizes_of(dataset)
     found: dict[str, Any] = {
         "path": shown(dataset.path),
         "samples": len(dataset),
@@ -59,10 +70,61 @@ def summary(dataset: Dataset) -> dict[str, Any]:
         "classes": None if dataset.classes is None else len(dataset.classes),
         "left_out": len(dataset.skipped),
         "left_out_files": [item.as_dict() for item in sorted(dataset.skipped, key=_unexpected_first)],
+        "on_disk": None if sizes is None else sizes.as_dict(),
     }
     if dataset.packed is not None:
         found |= _sizes(dataset.packed)
     return found
+
+
+def _source_only(path: str) -> Source | None:
+    """List a source that can be packed and not opened, if that is what there is."""
+    from penstock.ingest.image_folder import IMAGE_FOLDER
+    from penstock.ingest.kind import Options
+    from penstock.ingest.kinds import KINDS
+
+    kind = next((kind for kind in KINDS if kind.detects(path)), IMAGE_FOLDER)
+    return kind.listed(path, Options()) if kind.seen is None and kind is not IMAGE_FOLDER else None
+
+
+def source_summary(path: str, source: Source) -> dict[str, Any]:
+    """Sum up a source that is not a dataset yet."""
+    from penstock.ingest.items import FrameFiles
+    from penstock.ingest.source import shown
+    from penstock.sizes import sizes_of_source
+
+    fields: dict[str, Any] = {}
+    for name, items in source.fields.items():
+        formats = {"not opened": len(items)}
+        fields[name] = {"formats": formats, "bytes": int(items.sizes.sum()), "median_size": None, "largest_size": None}
+        if isinstance(items, FrameFiles):
+            fields[name]["frames"] = _frames(items.first)
+    sizes = sizes_of_source(source)
+    return {
+        "path": shown(path),
+        "samples": len(source),
+        "fields": fields,
+        "labels": {name: str(source.labels.schema.field(name).type) for name in source.labels.column_names},
+        "classes": None if source.classes is None else len(source.classes),
+        "left_out": len(source.skipped),
+        "left_out_files": [item.as_dict() for item in sorted(source.skipped, key=_unexpected_first)],
+        "on_disk": None if sizes is None else sizes.as_dict(),
+    }
+
+
+def _frames(first: NDArray[np.int64]) -> dict[str, Any] | None:
+    """Sum up how many frames clips have, of where each one's begin."""
+    import numpy as np
+
+    counts = np.diff(first)
+    if not len(counts):
+        return None
+    return {
+        "all": int(counts.sum()),
+        "fewest": int(counts.min()),
+        "median": float(np.median(counts)),
+        "most": int(counts.max()),
+    }
 
 
 def _unexpected_first(item: Skipped) -> tuple[bool, str]:
@@ -78,11 +140,13 @@ def _formats(dataset: Dataset, field: str) -> dict[str, Any]:
     known = column.format != (column.formats.index(UNREAD) if UNREAD in column.formats else -1)
     widths, heights = (side[known] for side in (column.width, column.height))
     counts = np.bincount(column.format, minlength=len(column.formats)).tolist()
+    frames = {} if column.frames is None else {"frames": _frames(column.frames.first)}
     return {
         "formats": {name: count for name, count in zip(column.formats, counts, strict=True) if count},
         "bytes": int(column.length.sum()),
         "median_size": [int(np.median(widths)), int(np.median(heights))] if widths.size else None,
         "largest_size": [int(widths.max()), int(heights.max())] if widths.size else None,
+        **frames,
     }
 
 
@@ -115,15 +179,14 @@ def _text(found: dict[str, Any]) -> str:
             (width, height), (widest, highest) = field["median_size"], field["largest_size"]
             line += f"; median {width}x{height}, at most {widest} wide and {highest} high"
         lines.append(line)
+        if field.get("frames"):
+            told = "{all:,} frames; of a clip {fewest:,} to {most:,}, median {median:g}".format(**field["frames"])
+            lines.append(f"  {'':8} {told}")
     labels = ", ".join(f"{name} ({kind})" for name, kind in found["labels"].items()) or "none"
     lines.append(f"  labels   {labels}" + (f"; {found['classes']:,} classes" if found["classes"] is not None else ""))
+    lines += _disk_lines(found)
     if "bytes" in found:
         sizes, total = found["bytes"], max(found["bytes"]["total"], 1)
-        lines.append(f"  on disk  {shown_bytes(sizes['total'])} in {found['shards']:,} shards")
-        lines += [
-            f"    {part.replace('_', ' '):15} {shown_bytes(sizes[part]):>8}  {sizes[part] / total:6.1%}"
-            for part in ("payload", "tar_and_labels", "index")
-        ]
         if sizes["source"]:
             change = found["payload_change_bytes"]
             verb = "cost" if change > 0 else "saved"
@@ -142,6 +205,25 @@ def _text(found: dict[str, Any]) -> str:
     if "order" in found:
         lines += order_lines(found["order"])
     return "\n".join(lines)
+
+
+def _disk_lines(found: dict[str, Any]) -> list[str]:
+    """Say what it takes: of files here also what the file system adds, else what is known of a packed dataset."""
+    sizes, in_shards = found["on_disk"] or found.get("bytes"), f" in {found.get('shards', 0):,} shards"
+    if sizes is None:
+        return []
+    files = f" in {sizes['files']:,} files" if "files" in sizes else in_shards
+    names = {"padding": "tar and labels"} if "bytes" in found else {}
+    parts = ("payload", "padding", "tar_and_labels", "index", "slack", "folders")
+    return [
+        f"  on disk  {shown_bytes(sizes['total'])}{files}",
+        *(
+            f"    {names.get(part, part.replace('_', ' ')):15} {shown_bytes(sizes[part]):>8}"
+            f"  {sizes[part] / max(sizes['total'], 1):6.1%}"
+            for part in parts
+            if part in sizes
+        ),
+    ]
 
 
 def _cache_lines(found: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`penstock pack`: a folder of images becomes a packed dataset."""
+"""`penstock pack`: images or clips, however they are kept, become a packed dataset."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from penstock.cli.access import access_options
 from penstock.cli.quantities import as_bytes, shown_bytes, shown_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from penstock.ingest.outlook import Outlook
+    from penstock.ingest.source import Skipped
     from penstock.pack import PackProgress, PackReport
 
 __all__ = ["pack"]
@@ -20,11 +22,27 @@ __all__ = ["pack"]
 _LISTED = 50  # files named one by one; --json and the manifest have all
 
 
+def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    """List the kinds of sources and end."""
+    if is_asked:
+        from penstock.ingest.kinds import KINDS
+
+        for kind in KINDS:
+            click.echo(f"{kind.name:16}{kind.what}")
+        context.exit()
+
+
 @click.command()
 @click.argument("source", type=click.Path())
-@click.argument("destination", type=click.Path())
-@click.option("--labels", type=click.Path(), help="A CSV file with labels (default: the class folders).")
+@click.argument("destination", type=click.Path(), required=False)
+@click.option("--source", "kind", metavar="KIND", help="What SOURCE is, where it is not plain; see --kinds.")
+@click.option("--labels", type=click.Path(), help="A file of labels or class names (default: the class folders).")
 @click.option("--masks", type=click.Path(), help="A folder of masks, laid out like the images.")
+@click.option("--root", type=click.Path(), help="What the paths or ids in a list are below.")
+@click.option("--label-name", help="Which column or member of a list is the label.")
+@click.option("--subset", help="Which part of a list: training, validation, testing.")
+@click.option("--frame-rate", type=click.FloatRange(0, min_open=True), help="Frames per second of videos [all].")
+@click.option("--remove-duplicates", is_flag=True, help="Keep the first of several samples of one id, no error.")
 @click.option("--shard-size", callback=as_bytes, default="256MiB", show_default=True, help="Largest size of a shard.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**64 - 1), help="Of the shuffled write order."
@@ -33,6 +51,7 @@ _LISTED = 50  # files named one by one; --json and the manifest have all
 @click.option("--workers", type=click.IntRange(1), help="Threads (default: all cores).")
 @click.option("--keep-bytes", is_flag=True, help="Store files as they are: no JPEG is rewritten as tiles.")
 @click.option("--max-side", type=click.IntRange(1), help="Scale larger images down to this, and encode them again.")
+@click.option("--short-side", type=click.IntRange(1), help="The same, down to this shorter side.")
 @click.option(
     "--quality", type=click.IntRange(1, 100), help="JPEG quality of what is encoded again [90]; alone: everything."
 )
@@ -40,26 +59,74 @@ _LISTED = 50  # files named one by one; --json and the manifest have all
 @click.option(
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
+@click.option("--dry-run", is_flag=True, help="Only list SOURCE: kind, samples, classes, bytes, what is left out.")
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
+@click.option(
+    "--kinds", is_flag=True, is_eager=True, expose_value=False, callback=_list_kinds, help="List what SOURCE may be."
+)
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-def pack(*, shard_size: int, seed: int, in_order: bool, as_json: bool, **options: Any) -> None:
-    """Pack the images of the folder SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
+def pack(
+    *, destination: str | None, shard_size: int, seed: int, in_order: bool, dry_run: bool, as_json: bool, **options: Any
+) -> None:
+    """Pack SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
 
-    SOURCE has one folder per class, or is any folder with --labels. JPEGs are rewritten losslessly so that crops
-    decode fast; they stay ordinary JPEGs. Killed or out of disk? Run the same command again: it goes on where it
-    stopped.
+    SOURCE is a folder of images, one folder per class, or any with --labels; or another kind of source: `--kinds`
+    lists them. JPEGs are rewritten losslessly so that crops decode fast; they stay ordinary JPEGs. Killed or out of
+    disk? Run the same command again: it goes on where it stopped.
     """
+    if dry_run:
+        _list(as_json=as_json, **options)
+        return
+    if destination is None:
+        raise click.UsageError("Missing argument 'DESTINATION'.")
     from rich.console import Console
 
     from penstock.pack import pack as run
 
+    seed_given = None if in_order else seed
     with _Bar(Console(stderr=True)) as show:
-        report = run(progress=show, shard_bytes=shard_size, seed=None if in_order else seed, **options)
+        report = run(destination=destination, progress=show, shard_bytes=shard_size, seed=seed_given, **options)
     if as_json:
         click.echo(json.dumps(report.as_dict(), indent=1))
     else:
         click.echo(_summary(report))
+
+
+def _list(*, source: str, kind: str | None, remove_duplicates: bool, on_error: str, as_json: bool, **said: Any) -> None:
+    """Say what there is to pack; end as the pack would, where the list alone shows that it would stop."""
+    from penstock.ingest.duplicates import one_of_each
+    from penstock.ingest.kind import Options
+    from penstock.ingest.kinds import open_source
+    from penstock.ingest.outlook import outlook
+
+    names = ("labels", "masks", "root", "label_name", "subset", "frame_rate", "access")
+    options = Options(**{name: said[name] for name in names})
+    found = outlook(one_of_each(open_source(source, kind, options), remove_duplicates=remove_duplicates))
+    click.echo(json.dumps(found.as_dict(), indent=1) if as_json else _listing(found))
+    if found.lost and on_error == "raise":
+        raise found.lost[0].error()
+
+
+def _listing(found: Outlook) -> str:
+    fields = " and ".join(found.fields)
+    lines = [f"{found.kind}: {found.samples:,} samples ({fields}), {shown_bytes(found.bytes)} to read"]
+    if found.labels:
+        lines.append(f"  labels  {', '.join(found.labels)}")
+    if found.classes is not None:
+        few = dict(list(found.classes.items())[:_LISTED])
+        more = f" and {len(found.classes) - len(few):,} more" if len(found.classes) > len(few) else ""
+        lines.append(f"  classes {len(found.classes):,}: {shown_counts(few)}{more}")
+    return "\n".join([*lines, *_left_out(found.skipped, "see --json")])
+
+
+def _left_out(skipped: Sequence[Skipped], where: str) -> list[str]:
+    """Name what is no sample, up to a number."""
+    if not skipped:
+        return []
+    lines = [f"  left out {len(skipped):,}:", *(f"    {item}" for item in skipped[:_LISTED])]
+    more = len(skipped) - _LISTED
+    return [*lines, f"    and {more:,} more: {where}"] if more > 0 else lines
 
 
 def _summary(report: PackReport) -> str:
@@ -73,12 +140,7 @@ def _summary(report: PackReport) -> str:
         lines.append(f"  kept    {shown_counts(report.kept)}")
     if report.resumed_items:
         lines.append(f"  resumed {report.resumed_items:,} files were done by an earlier run")
-    if report.skipped:
-        lines.append(f"  left out {len(report.skipped):,}:")
-        lines += [f"    {item}" for item in report.skipped[:_LISTED]]
-        more = len(report.skipped) - _LISTED
-        lines += [f"    and {more:,} more: see --json, or provenance.skipped in penstock.json"] if more > 0 else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *_left_out(report.skipped, "see --json, or provenance.skipped in penstock.json")])
 
 
 class _Bar:

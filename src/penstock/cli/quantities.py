@@ -21,8 +21,10 @@ _UNITS = {
 }
 
 
-def as_bytes(_ctx: click.Context, _param: click.Parameter, value: str) -> int:
-    """Read a size: a number, with a unit such as MB (1000 x 1000) or MiB (1024 x 1024)."""
+def as_bytes(_ctx: click.Context, _param: click.Parameter, value: str | None) -> int | None:
+    """Read a size: a number, with a unit such as MB (1000 x 1000) or MiB (1024 x 1024). What is left out stays so."""
+    if value is None:
+        return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", value.upper())
     if match is None or match[2] not in _UNITS or float(match[1]) * _UNITS[match[2]] < 1:
         raise click.BadParameter(f"{value!r} is no size; write for example 64MiB, 500MB or 1000000")

@@ -48,7 +48,10 @@ HEADER_UNREAD = (
 @final
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the index says about some samples' encoded bytes: parallel arrays, one entry per sample."""
+    """What the index says about some samples' encoded bytes: parallel arrays, an entry per image.
+
+    That is one per sample, or as many as its clip shows `frames`.
+    """
 
     kinds: NDArray[np.uint8]  # which way each goes, by the native core's names
     sizes: NDArray[np.int32]  # [n, 2] width, height
@@ -56,26 +59,42 @@ class Expected:
     is_mask: bool
     is_jpeg: bool  # all of the column are: nothing goes another way
     is_unread: bool = False  # there may be some whose headers are still to be read
+    frames: int = 1  # of each sample, one after another
 
     @classmethod
-    def of(cls, column: Column, ids: NDArray[np.int64], *, is_mask: bool = False, verify: bool = True) -> Expected:
-        """Look up samples in a column."""
+    def of(
+        cls,
+        column: Column,
+        ids: NDArray[np.int64],
+        chosen: NDArray[np.int64] | None = None,
+        *,
+        is_mask: bool = False,
+        verify: bool = True,
+    ) -> Expected:
+        """Look up samples in a column; of clips the `chosen` frames, [samples, frames] positions among all of them."""
         ways = [way(name, is_mask=is_mask) for name in column.formats]
+        frames, sums = 1, column.crc32c
+        images = ids
+        if chosen is not None and column.frames is not None:
+            frames, sums = chosen.shape[1], column.frames.crc32c
+            ids, images = np.repeat(ids, frames), chosen.reshape(-1)
         sizes = np.empty((len(ids), 2), np.int32)
         sizes[:, 0], sizes[:, 1] = column.width[ids], column.height[ids]
         return cls(
             kinds=np.array(ways or [_native.ABSENT], np.uint8)[column.format[ids]],
             sizes=sizes,
-            checksums=column.crc32c[ids] if verify and column.crc32c is not None else None,
+            checksums=sums[images] if verify and sums is not None else None,
             is_mask=is_mask,
             is_jpeg=set(ways) == {_native.JPEG},
             is_unread=HEADER_UNREAD in ways,
+            frames=frames,
         )
 
     def part(self, part: slice) -> Expected:
-        """Give some of the samples: views, no copies."""
+        """Give some of the samples, a run of them: views, no copies."""
+        part = slice(part.start * self.frames, part.stop * self.frames)
         checksums = None if self.checksums is None else self.checksums[part]
-        return Expected(self.kinds[part], self.sizes[part], checksums, self.is_mask, self.is_jpeg, self.is_unread)
+        return replace(self, kinds=self.kinds[part], sizes=self.sizes[part], checksums=checksums)
 
 
 def way(name: str, *, is_mask: bool) -> int:
@@ -84,7 +103,7 @@ def way(name: str, *, is_mask: bool) -> int:
         return _native.PIXELS
     if name == UNREAD:
         return HEADER_UNREAD
-    return _native.JPEG if name == "jpeg" and not is_mask else _native.ABSENT
+    return _native.JPEG if name in {"jpeg", "mjpeg"} and not is_mask else _native.ABSENT
 
 
 @final
@@ -98,10 +117,18 @@ class Encoded:
     lengths: NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.offsets)
+        """Count the samples."""
+        return len(self.offsets) // self.expected.frames
+
+    def part(self, part: slice) -> Encoded:
+        """Give some of the samples, a run of them: views, no copies."""
+        images = slice(part.start * self.expected.frames, part.stop * self.expected.frames)
+        return replace(
+            self, expected=self.expected.part(part), offsets=self.offsets[images], lengths=self.lengths[images]
+        )
 
     def bytes_of(self, position: int) -> memoryview:
-        """Give one sample's encoded bytes."""
+        """Give one image's encoded bytes."""
         start = int(self.offsets[position])
         return self.block[start : start + int(self.lengths[position])].data
 
@@ -109,10 +136,10 @@ class Encoded:
 @final
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What became of a batch: an error for each sample without pixels, how many had pixels but also a warning."""
+    """What became of a batch, by position: errors of those without pixels, and who had pixels but also a warning."""
 
     errors: dict[int, PenstockError] = field(default_factory=dict)
-    warned: int = 0
+    warned: frozenset[int] = frozenset()
 
 
 @final
@@ -142,9 +169,10 @@ class BatchDecoder:
         orientations: NDArray[np.uint8] | None = None,
         leave_out: Collection[int] = (),
     ) -> Decoded:
-        """Decode every sample into its slot of `out`: [n, C, H, W], or [n, H, W, C]; C is 1 for masks, otherwise 3.
+        """Decode every image into its slot of `out`: [n, C, H, W], or [n, H, W, C]; C is 1 for masks, otherwise 3.
 
-        Samples to `leave_out`, by position, have no bytes worth decoding; their slots are left alone.
+        Frames of clips may also go into [clips, C, T, H, W], see clip.py. Images to `leave_out`, by position, have no
+        bytes worth decoding; their slots are left alone.
         """
         if self.is_inherited:
             raise UsageError("a decoder cannot be used in a child process", hint="make one in the process that uses it")
@@ -161,7 +189,7 @@ class BatchDecoder:
                 offsets, lengths, checksums, errors = self._find_pixels(encoded, raw)
                 kinds = kinds.copy()
                 kinds[list(errors)] = _native.ABSENT
-        warned = 0
+        warned: list[int] = []
         for position, status, message in job.run(
             self._pool,
             block=encoded.block,
@@ -173,7 +201,7 @@ class BatchDecoder:
             max_pixels=self._max_pixels,
         ):
             if status == _native.WARNED:
-                warned += 1
+                warned.append(position)
             elif status == _native.UNSUPPORTED:
                 by_pillow.append(position)
             else:
@@ -182,7 +210,7 @@ class BatchDecoder:
             run = map if self._pillow is None else self._pillow.map
             results = zip(by_pillow, run(partial(self._by_pillow, job), by_pillow), strict=True)
             errors |= {position: error for position, error in results if error is not None}
-        return Decoded(errors, warned)
+        return Decoded(errors, frozenset(warned))
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:
         """Read the EXIF orientation of every image, 1 where there is none. Costs a header parse per image."""
@@ -235,7 +263,8 @@ class BatchDecoder:
         if pixels.shape[1::-1] != size:
             found = f"{pixels.shape[1]}x{pixels.shape[0]}"
             return _error(_native.MISMATCH, f"size got {found}, expected {size[0]}x{size[1]}")
-        outcomes = job.only(position).run(
+        alone = job.only(position)
+        outcomes = alone.run(
             self._inline,
             block=pixels.reshape(-1),
             offsets=np.zeros(1, np.int64),
@@ -245,6 +274,8 @@ class BatchDecoder:
             checksums=None,
             max_pixels=self._max_pixels,
         )
+        if not np.may_share_memory(alone.out, job.out):
+            job.slot(position)[...] = alone.out
         return _error(*outcomes[0][1:]) if outcomes else None
 
 
@@ -264,7 +295,15 @@ class _Job:
         part, geometry = slice(position, position + 1), self.geometry
         one = replace(geometry, regions=geometry.regions[part], clips=geometry.clips[part], flips=geometry.flips[part])
         turned = None if self.orientations is None else self.orientations[part]
-        return replace(self, geometry=one, out=self.out[part], orientations=turned)
+        slot = self.slot(position)
+        return replace(self, geometry=one, out=np.ascontiguousarray(slot), orientations=turned)
+
+    def slot(self, position: int) -> NDArray[np.uint8]:
+        """Give the place of one image, with an axis for its number."""
+        if self.out.ndim == 4:
+            return self.out[position : position + 1]
+        clip, frame = divmod(position, self.out.shape[2])
+        return self.out[clip, :, frame][None]
 
     def run(
         self,

@@ -10,12 +10,12 @@ Nothing is allocated for an image larger than `max_pixels`: what a header states
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from penstock.decode.batch import BatchDecoder, Decoded, Encoded
+from penstock.decode.batch import BatchDecoder, Decoded
+from penstock.decode.layout import decode_into, shape_of
 from penstock.errors import ImageError
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from penstock.decode.batch import Encoded
+    from penstock.decode.layout import Layout
     from penstock.errors import PenstockError
     from penstock.types import Geometry
 
@@ -45,15 +47,20 @@ class EachDecoder:
         encoded: Encoded,
         geometries: Sequence[Geometry],
         *,
-        channels_first: bool = True,
+        layout: Layout = "CHW",
         orientations: NDArray[np.uint8] | None = None,
         leave_out: Collection[int] = (),
     ) -> tuple[list[NDArray[np.uint8]], Decoded]:
-        """Decode every sample by its own geometry: [C, H, W] each, or [H, W, C].
+        """Decode every sample by its own geometry, into an array of its own.
 
         The pixels of a sample that fails, or that is left out, mean nothing.
         """
-        one = partial(self._one, encoded, geometries, channels_first, orientations)
+
+        def one(position: int) -> tuple[NDArray[np.uint8], PenstockError | None, bool]:
+            part = slice(position, position + 1)
+            turned = None if orientations is None else orientations[part]
+            return self._one(encoded.part(part), geometries[position], layout, turned)
+
         positions = [position for position in range(len(encoded)) if position not in leave_out]
         # In a child process the executor would wait for threads that are not there; the decoder says what is wrong.
         run = map if self._threads is None or self._decoder.is_inherited else self._threads.map
@@ -61,30 +68,23 @@ class EachDecoder:
         nothing = np.empty((0, 0, 0), np.uint8)
         pixels = [outcomes[at][0] if at in outcomes else nothing for at in range(len(encoded))]
         errors = {at: error for at, (_, error, _) in outcomes.items() if error is not None}
-        return pixels, Decoded(errors, sum(warned for _, _, warned in outcomes.values()))
+        return pixels, Decoded(errors, frozenset(at for at, (_, _, warned) in outcomes.items() if warned))
 
     def _one(
         self,
         encoded: Encoded,
-        geometries: Sequence[Geometry],
-        channels_first: bool,
+        geometry: Geometry,
+        layout: Layout,
         orientations: NDArray[np.uint8] | None,
-        position: int,
-    ) -> tuple[NDArray[np.uint8], PenstockError | None, int]:
-        geometry, part = geometries[position], slice(position, position + 1)
+    ) -> tuple[NDArray[np.uint8], PenstockError | None, bool]:
         width, height, channels = geometry.width, geometry.height, 1 if encoded.expected.is_mask else 3
         if width * height > self._max_pixels or max(width, height) > MAX_SIDE:
             got, expected = f"{width}x{height}", f"at most {self._max_pixels}, and {MAX_SIDE} each way"
-            return np.empty((0, 0, 0), np.uint8), ImageError("too many pixels", got=got, expected=expected), 0
-        out = np.empty((1, channels, height, width) if channels_first else (1, height, width, channels), np.uint8)
-        decoded = self._decoder.decode(
-            Encoded(encoded.expected.part(part), encoded.block, encoded.offsets[part], encoded.lengths[part]),
-            geometry,
-            out,
-            channels_first=channels_first,
-            orientations=None if orientations is None else orientations[part],
-        )
-        return out[0], decoded.errors.get(0), decoded.warned
+            return np.empty((0, 0, 0), np.uint8), ImageError("too many pixels", got=got, expected=expected), False
+        shape = shape_of(layout, channels=channels, height=height, width=width, frames=encoded.expected.frames)
+        out = np.empty((1, *shape), np.uint8)
+        decoded = decode_into(self._decoder, encoded, geometry, out, layout=layout, orientations=orientations)
+        return out[0], decoded.errors.get(0), bool(decoded.warned)
 
     def orientations(self, encoded: Encoded) -> NDArray[np.uint8]:
         """Read the EXIF orientation of every image, 1 where there is none."""

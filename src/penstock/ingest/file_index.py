@@ -1,7 +1,11 @@
-"""An index over untouched files: row i is file i, each file one sample from its first byte to its last.
+"""An index over untouched files, in a folder or a store.
 
-The files are those of a folder opened in place, or objects of a store. The table may be kept in the user's cache
-folder; it is then by its path, and not by its rows, that the index travels to other processes.
+Of a folder of images and of loose objects, row i is file i, each file one sample from its first byte to its last. Of
+files that others packed (tars, GulpIO, LMDB) there are few, each with many samples, and the table says which part of
+which file a row is.
+
+The table may be kept in the user's cache folder; it is then by its path, and not by its rows, that the index travels to
+other processes.
 """
 
 from __future__ import annotations
@@ -17,10 +21,11 @@ import pyarrow.parquet as pq
 
 from penstock.errors import FormatError
 from penstock.ingest.source import Skipped, shown
-from penstock.shard.index import fields_of, labels_of, numpy_of
+from penstock.shard.index import fields_of, file_positions, labels_of, numpy_of
 from penstock.shard.keys import unescape
 from penstock.storage.files import StoredFiles
 from penstock.storage.object import ObjectStore
+from penstock.types import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from penstock.storage.cache import Cache
     from penstock.storage.store import Store
 
-__all__ = ["FileIndex", "file_table", "kept_index", "said_of_all"]
+__all__ = ["FileIndex", "decode_index", "file_table", "kept_index", "said_of_all", "unread"]
 
 _MEMBER = b"penstock.in_place"
 
@@ -45,12 +50,18 @@ class FileIndex:
         self.table = table
         self._stored_at = stored_at  # where another process can read it
         self.parts: tuple[int, ...] = (len(self),)
-        self.file_count, self.file_bytes = len(self), None
         rest = json.loads(table.schema.metadata[_MEMBER])
+        self.few: list[str] | None = None  # where a file has many samples: the files
+        self.file_count, self.file_bytes = len(self), None
+        if rest.get("files") is not None:
+            self.few, sizes = [name for name, _ in rest["files"]], [size for _, size in rest["files"]]
+            self.file_count, self.file_bytes = len(sizes), np.array(sizes, np.int64)
         self.digest: str = rest["digest"]
         self.classes: tuple[str, ...] | None = None if rest["classes"] is None else tuple(rest["classes"])
         self.fields, self.label_names = fields_of(table.schema), labels_of(table.schema)
         self.skipped = tuple(Skipped.from_dict(item) for item in rest["skipped"])
+        unexpected = (item for item in self.skipped if not item.is_expected)
+        self.lost = tuple(sorted(unexpected, key=lambda item: item.name))
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -66,18 +77,24 @@ class FileIndex:
 
     def files(self) -> NDArray[np.int32]:
         """Say for each row which file it lies in."""
-        return np.arange(len(self), dtype=np.int32)
+        if self.few is None:
+            return np.arange(len(self), dtype=np.int32)
+        return file_positions(self.table.select(["file"]), self.few, self.path)
 
     def names(self, files: NDArray[np.int32]) -> list[str]:
         """Name files, relative to the place."""
-        return [unescape(name) for name in self.table.column("file").take(pa.array(files)).to_pylist()]
+        if self.few is None:
+            return [unescape(name) for name in self.table.column("file").take(pa.array(files)).to_pylist()]
+        return [unescape(self.few[file]) for file in files.tolist()]
 
     def keep_in(self, cache: Cache) -> None:
         """Read through a cache from now on."""
         self._cache = cache
         if isinstance(self.stored.store, ObjectStore):
             self.stored.store.reads_whole = False  # what comes from the cache and what does not are parts of objects
-        sizes = numpy_of(self.table.column("image.length")).astype(np.int64, copy=False)
+        sizes = self.file_bytes
+        if sizes is None:
+            sizes = numpy_of(self.table.column("image.length")).astype(np.int64, copy=False)
         self.stored.keep_in(cache, self.digest, sizes)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,9 +122,22 @@ def file_table(
     return pa.table(whole).replace_schema_metadata(said_of_all(digest=digest, classes=classes, skipped=skipped))
 
 
-def said_of_all(*, digest: str, classes: tuple[str, ...] | None, skipped: Sequence[Skipped]) -> dict[bytes, str]:
+def unread(field: str, count: int) -> dict[str, Any]:
+    """Give columns that say that nothing is known of a field's pictures but their bytes."""
+    formats = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([UNREAD]))
+    side = pa.array(np.ones(count, np.int32))
+    return {f"{field}.format": formats, f"{field}.width": side, f"{field}.height": side}
+
+
+def said_of_all(
+    *,
+    digest: str,
+    classes: tuple[str, ...] | None,
+    skipped: Sequence[Skipped],
+    files: Sequence[tuple[str, int]] | None = None,
+) -> dict[bytes, str]:
     """Give what an index says beside its columns."""
-    rest = {"digest": digest, "classes": classes, "skipped": [item.as_dict() for item in skipped]}
+    rest = {"digest": digest, "classes": classes, "skipped": [item.as_dict() for item in skipped], "files": files}
     return {_MEMBER: json.dumps(rest)}
 
 
@@ -121,6 +151,17 @@ def kept_index(store: Store, stored_at: str, digest: str | None = None) -> FileI
         logging.getLogger("penstock").warning("the cached index %s cannot be read: it is made anew", stored_at)
         return None
     return index if digest in {None, index.digest} else None
+
+
+def decode_index(data: bytes | memoryview | pa.Buffer, path: str) -> pa.Table:
+    """Read an index that `encode_index` gave; `path` is named in errors."""
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+        json.loads(table.schema.metadata[_MEMBER])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        hint = "make it anew: `penstock index`, or remove it"
+        raise FormatError(f"the index cannot be read: {error}", file=shown(path), hint=hint) from error
+    return table
 
 
 def _reopened(store: Store, stored_at: str, digest: str, cache: Cache | None) -> FileIndex:

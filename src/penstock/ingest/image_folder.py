@@ -6,19 +6,23 @@ alone. An image beside the class folders belongs to no class: it is reported, ne
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from penstock.errors import UsageError
-from penstock.ingest.listing import Listing, files_of
+from penstock.ingest.kind import Kind
+from penstock.ingest.labels_csv import from_labels_csv
+from penstock.ingest.listing import Listing, files_of, list_folder, nothing_found
+from penstock.ingest.masks import with_masks
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import unique_keys
 
 if TYPE_CHECKING:
+    from penstock.ingest.kind import Options
     from penstock.ingest.listing import Found
 
-__all__ = ["from_image_folder", "nothing_found"]
+__all__ = ["IMAGE_FOLDER", "from_image_folder"]
 
 
 def from_image_folder(listing: Listing) -> Source:
@@ -60,10 +64,17 @@ def _flat(listing: Listing) -> Source:
     return Source("flat_folder", fields, keys, pa.table({}), None, tuple(listing.skipped))
 
 
-def nothing_found(listing: Listing) -> UsageError:
-    """Say that a folder has no images, with an example of what it has."""
-    example = (
-        f"{len(listing.skipped)} others, for example {listing.skipped[0]}" if listing.skipped else "nothing at all"
-    )
-    expected = "images (jpg, png, webp, bmp, tiff, gif), in one folder per class"
-    return UsageError("no images here", file=shown(listing.root), got=example, expected=expected)
+def _listed(path: str, options: Options) -> Source:
+    """List a folder: labels from a file of them, else from the folders' names; masks beside it."""
+    listing = list_folder(path)
+    source = from_image_folder(listing) if options.labels is None else from_labels_csv(listing, options.labels)
+    return source if options.masks is None else with_masks(source, list_folder(options.masks))
+
+
+IMAGE_FOLDER = Kind(
+    name="image-folder",
+    what="a folder of images, one folder per class, or any with a CSV file of labels",
+    detects=os.path.isdir,
+    listed=_listed,
+    options=frozenset({"labels", "masks"}),
+)

@@ -21,6 +21,7 @@ import pyarrow as pa
 from penstock.decode.image import probe_image, sniff
 from penstock.errors import ImageError
 from penstock.ingest.file_index import FileIndex, file_table, kept_index, said_of_all
+from penstock.ingest.items import Files
 from penstock.ingest.source import Source, shown
 from penstock.shard.index import encode_index
 from penstock.storage.local import LocalStore, read_file, read_start
@@ -34,14 +35,17 @@ _NAMES = pa.dictionary(pa.int32(), pa.string())
 _UNKNOWN = ("unknown", 1, 1)
 
 
-def index_folder(source: Source, labels: str | None = None) -> FileIndex:
+def index_folder(source: Source, labels: str | None = None, listed_by: str | None = None) -> FileIndex:
     """Give the index of a listed folder: the cached one where it still holds, else a new one.
 
-    `labels` is the file that the labels came from: a folder has one index for each.
+    `labels` is the file that the labels came from, `listed_by` the list that names the images: a folder has one index
+    for each.
     """
-    root = source.fields["image"].root
+    files = source.fields["image"]
+    assert isinstance(files, Files)
+    root = files.root
     store, digest = LocalStore(root), source.digest()
-    stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels)}.parquet")
+    stored_at = os.path.join(user_cache("in_place"), f"{_cache_name(source.kind, root, labels, listed_by)}.parquet")
     kept = kept_index(store, stored_at, digest)
     if kept is not None and kept.skipped == source.skipped:
         return kept
@@ -61,14 +65,15 @@ def _kept(store: LocalStore, table: pa.Table, stored_at: str) -> FileIndex:
     return FileIndex(store, table, stored_at if is_kept else None)
 
 
-def _cache_name(kind: str, root: str, labels: str | None) -> str:
-    parts = [kind.encode(), *(os.fsencode(os.path.realpath(path)) for path in (root, labels) if path is not None)]
+def _cache_name(kind: str, *made_of: str | None) -> str:
+    parts = [kind.encode(), *(os.fsencode(os.path.realpath(path)) for path in made_of if path is not None)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:32]
 
 
 def _table(source: Source, digest: str) -> tuple[pa.Table, list[OSError]]:
     """Read every header; (index, what the system said about the files that it would not give)."""
     files = source.fields["image"]
+    assert isinstance(files, Files)
     with ThreadPoolExecutor(_PROBING_THREADS, "penstock-probe") as pool:
         paths = (files.path(position) for position in range(len(source)))
         found = list(pool.map(_probe, paths, chunksize=64))

@@ -11,19 +11,15 @@ for one, is an error of the CSV file and not of an image, so it always stops.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
-from penstock.errors import SourceError, UsageError
-from penstock.ingest.image_folder import nothing_found
-from penstock.ingest.listing import Listing, files_of
+from penstock.errors import SourceError
+from penstock.ingest.label_table import read_csv, with_classes
+from penstock.ingest.listing import Listing, files_of, nothing_found
 from penstock.ingest.source import UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import split_name, unique_keys
-from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
     from penstock.ingest.listing import Found
@@ -37,7 +33,11 @@ def from_labels_csv(listing: Listing, path: str) -> Source:
     """Join the images of a folder with the rows of a CSV file."""
     if not listing.files:
         raise nothing_found(listing)
-    table, which = _read(path)
+    table, which = read_csv(path, _FILE_COLUMNS)
+    if table.num_columns < 2:
+        hint = "the first line is the header, values are separated by commas"
+        expected = "a file column and labels"
+        raise SourceError("the labels have one column", file=shown(path), expected=expected, hint=hint)
     if not len(table):
         raise SourceError("the labels name no image", file=shown(path), got="a header alone", expected="rows below it")
     named = [name.removeprefix("./") for name in table.column(which).to_pylist()]
@@ -46,39 +46,10 @@ def from_labels_csv(listing: Listing, path: str) -> Source:
     lacking = [file for file, row in zip(listing.files, rows, strict=True) if row is None]
     unlabelled = [Skipped(shown(file.name), UNLABELLED, f"no row in {shown(path)}") for file in lacking]
     labels = table.drop_columns([which]).take(pa.array([row for row in rows if row is not None], pa.int64()))
-    labels, classes = _with_classes(labels.combine_chunks(), path)
+    labels, classes = with_classes(labels.combine_chunks(), path)
     keys, suffixes = unique_keys([file.name for file in found])
     fields = {"image": files_of(listing.root, found, suffixes)}
     return Source("labels_csv", fields, keys, labels, classes, (*listing.skipped, *unlabelled))
-
-
-def _read(path: str) -> tuple[pa.Table, str]:
-    """Read the table, and find the column that names the images: text, however much it looks like numbers."""
-    # Only an empty value is missing: pyarrow's list of such words would turn a class "NA" into none.
-    rules = {"null_values": [""], "strings_can_be_null": True}
-    try:
-        with pyarrow.csv.open_csv(path) as reader:
-            names = reader.schema.names
-        doubled = sorted(name for name, count in Counter(names).items() if count > 1)
-        if doubled:
-            raise SourceError("two columns have one name", file=shown(path), got=repr(doubled[0]))
-        which = next((name for name in _FILE_COLUMNS if name in names), names[0])
-        options = pyarrow.csv.ConvertOptions(column_types={which: pa.string()}, **rules)
-        table = pyarrow.csv.read_csv(path, convert_options=options)
-    except OSError as error:
-        raise storage_error(error, path) from error
-    except pa.ArrowInvalid as error:
-        raise SourceError(
-            f"the labels cannot be read: {error}", file=shown(path), expected="CSV with a header"
-        ) from error
-    if table.num_columns < 2:
-        hint = "the first line is the header, values are separated by commas"
-        raise SourceError(
-            "the labels have one column", file=shown(path), expected="a file column and labels", hint=hint
-        )
-    if table.column(which).null_count:
-        raise SourceError(f"{table.column(which).null_count} rows name no image", file=shown(path))
-    return table, which
 
 
 def _match(named: list[str], listing: Listing, path: str) -> list[int | None]:
@@ -110,26 +81,3 @@ def _match(named: list[str], listing: Listing, path: str) -> list[int | None]:
         what = f"{len(missing)} rows name no image in {shown(listing.root)}"
         raise SourceError(what, file=shown(path), got=f"line {missing[0] + 2}: {named[missing[0]]}")
     return rows
-
-
-def _with_classes(labels: pa.Table, path: str) -> tuple[pa.Table, tuple[str, ...] | None]:
-    """Give numbers for the values of a text column named `label`; refuse numbers that are missing."""
-    for name in labels.column_names:
-        column = labels.column(name)
-        if column.null_count and (name == "label" or not pa.types.is_string(column.type)):
-            raise SourceError(
-                f"{column.null_count} rows have no {name}", file=shown(path), expected="a value in every row"
-            )
-    if "label" not in labels.column_names:
-        return labels, None
-    column = labels.column("label")
-    if pa.types.is_integer(column.type):
-        return labels, None
-    if not pa.types.is_string(column.type):
-        hint = "name the column otherwise to keep its values as they are"
-        raise UsageError(
-            "the column label must hold class names or whole numbers", file=path, got=column.type, hint=hint
-        )
-    classes = sorted(pc.unique(column).to_pylist())
-    numbers = pc.index_in(column, value_set=pa.array(classes, pa.string())).cast(pa.int64())
-    return labels.set_column(labels.column_names.index("label"), "label", numbers), tuple(classes)

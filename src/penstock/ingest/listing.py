@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from penstock.errors import UsageError
-from penstock.ingest.source import NOT_AN_IMAGE, UNREADABLE, Files, Skipped, shown
+from penstock.ingest.items import Files
+from penstock.ingest.source import NOT_AN_IMAGE, UNREADABLE, Skipped, shown
 from penstock.storage.local import storage_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder", "place_in_order"]
+__all__ = ["IMAGE_SUFFIXES", "Found", "Listing", "files_of", "list_folder", "nothing_found", "place_in_order"]
 
 IMAGE_SUFFIXES = frozenset({".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".bmp", ".tif", ".tiff", ".gif"})
 
@@ -46,20 +47,26 @@ class Listing:
     """A folder, listed."""
 
     root: str
+    others: str = NOT_AN_IMAGE  # what is said of files that are none of those looked for
     folders: list[str] = field(default_factory=list)  # directly below the root, sorted
     files: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def list_folder(root: str, suffixes: Sequence[str] = tuple(sorted(IMAGE_SUFFIXES))) -> Listing:
-    """List all images below a folder: the files whose names end in one of the suffixes, in letters of any case."""
+def list_folder(
+    root: str, suffixes: Sequence[str] = tuple(sorted(IMAGE_SUFFIXES)), others: str = NOT_AN_IMAGE
+) -> Listing:
+    """List all images below a folder: the files whose names end in one of the suffixes, in letters of any case.
+
+    `others` is what is said of all other files.
+    """
     try:
         status = os.stat(root)
     except OSError as error:
         raise storage_error(error, root) from error
     if not stat.S_ISDIR(status.st_mode):
         raise UsageError("not a folder", file=shown(root), expected="a folder of images")
-    listing = Listing(root)
+    listing = Listing(root, others)
     found: dict[str, list[Found]] = {}
     _walk(listing, "", ((status.st_dev, status.st_ino),), found, tuple(suffixes))
     for folder in sorted(found, key=lambda folder: place_in_order(f"{folder}/")):
@@ -96,7 +103,7 @@ def _walk(
     for entry in entries:
         name = f"{folder}/{entry.name}" if folder else entry.name
         if entry.name.startswith("."):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "hidden", is_expected=True))
+            listing.skipped.append(Skipped(shown(name), listing.others, "hidden", is_expected=True))
             continue
         try:
             status = entry.stat()
@@ -112,9 +119,9 @@ def _walk(
                 listing.folders.append(name)
             _walk(listing, name, (*above, itself), found, suffixes)
         elif not stat.S_ISREG(status.st_mode):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "neither a file nor a folder"))
+            listing.skipped.append(Skipped(shown(name), listing.others, "neither a file nor a folder"))
         elif not entry.name.lower().endswith(suffixes):
-            listing.skipped.append(Skipped(shown(name), NOT_AN_IMAGE, "by the suffix of its name", is_expected=True))
+            listing.skipped.append(Skipped(shown(name), listing.others, "by the suffix of its name", is_expected=True))
         else:
             inside.append(Found(name, status.st_size, status.st_mtime_ns))
 
@@ -128,3 +135,12 @@ def files_of(root: str, found: Sequence[Found], suffixes: list[str]) -> Files:
         mtimes_ns=np.fromiter((file.mtime_ns for file in found), np.int64, len(found)),
         suffixes=suffixes,
     )
+
+
+def nothing_found(listing: Listing) -> UsageError:
+    """Say that a folder has no images, with an example of what it has."""
+    example = (
+        f"{len(listing.skipped)} others, for example {listing.skipped[0]}" if listing.skipped else "nothing at all"
+    )
+    expected = "images (jpg, png, webp, bmp, tiff, gif), in one folder per class"
+    return UsageError("no images here", file=shown(listing.root), got=example, expected=expected)

@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from penstock.errors import SourceError
+from penstock.errors import SourceError, UsageError
+from penstock.ingest.items import Files
 from penstock.ingest.listing import Found, Listing, files_of
 from penstock.ingest.source import NOT_AN_IMAGE, UNLABELLED, Skipped, Source, shown
 from penstock.shard.keys import split_name
@@ -26,7 +27,9 @@ def with_masks(source: Source, listing: Listing) -> Source:
         if other is not file:
             what = "two masks for one image"
             raise SourceError(what, file=shown(listing.root), got=f"{shown(other.name)} and {shown(file.name)}")
-    images = source.fields["image"]
+    images = source.fields.get("image")
+    if not isinstance(images, Files):
+        raise UsageError("masks go with a folder of images", file=shown(listing.root), got=f"a source of {source.kind}")
     found = [by_stem.pop(split_name(name)[0], None) for name in images.names]
     keep = [position for position, mask in enumerate(found) if mask is not None]
     lacking = [

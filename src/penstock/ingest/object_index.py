@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from penstock.errors import SourceError, UsageError
-from penstock.ingest.file_index import FileIndex, file_table, kept_index
+from penstock.ingest.file_index import FileIndex, file_table, kept_index, unread
 from penstock.ingest.object_classes import by_file, by_folder
 from penstock.ingest.object_list import decode_list
 from penstock.ingest.source import shown
@@ -32,7 +32,6 @@ from penstock.storage.location import is_url
 from penstock.storage.object import ObjectStore
 from penstock.storage.user_cache import SIZES, keep, user_cache
 from penstock.storage.where import read_anywhere
-from penstock.types import UNREAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +77,7 @@ def open_objects(
         assert isinstance(store, ObjectStore)
         sizes = _all_there(_asked(store, keys), keys, store.place)
     labels: dict[str, Any] = {} if named is None else {"label": pa.array(named.labels)}
-    columns = {"image.length": pa.array(sizes), **_unread(len(keys)), **labels}
+    columns = {"image.length": pa.array(sizes), **unread("image", len(keys)), **labels}
     digest = hashlib.sha256(name.encode() + sizes.tobytes()).hexdigest()
     table = file_table(keys, unique_keys(keys)[0], columns, digest=digest, classes=named.names if named else None)
     is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(path)}")
@@ -179,10 +178,3 @@ def _all_there(sizes: Sequence[int | None], keys: Sequence[str], place: str) -> 
 def _path_of(place: str) -> str:
     """Give the path of a URL, or the URL where it has none."""
     return place.split("/", 3)[-1]
-
-
-def _unread(count: int) -> dict[str, Any]:
-    """Give columns that say that nothing is known of the images but their bytes."""
-    formats = pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([UNREAD]))
-    side = pa.array(np.ones(count, np.int32))
-    return {"image.format": formats, "image.width": side, "image.height": side}

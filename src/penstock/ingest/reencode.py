@@ -1,4 +1,4 @@
-"""Makes images smaller on purpose: scaled down to a longest side, encoded again as JPEG.
+"""Makes images smaller on purpose: scaled down, encoded again as JPEG.
 
 This is the one lossy step of packing, and it happens only where it was asked for. EXIF data and colour profiles of a
 JPEG are carried over, because orientation and colours mean nothing without them.
@@ -17,17 +17,9 @@ from penstock.decode.image import decode_image, decode_mask
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_npy", "encode_png", "fitted", "pixels_of"]
+__all__ = ["DEFAULT_QUALITY", "encode_jpeg", "encode_npy", "encode_pixels", "encode_png", "pixels_of"]
 
 DEFAULT_QUALITY = 90
-
-
-def fitted(width: int, height: int, max_side: int | None) -> tuple[int, int]:
-    """Size after scaling down so that the longer side is at most `max_side`; never less than one pixel."""
-    longer = max(width, height)
-    if max_side is None or longer <= max_side:
-        return width, height
-    return max(1, round(width * max_side / longer)), max(1, round(height * max_side / longer))
 
 
 def pixels_of(data: bytes, size: tuple[int, int], *, is_mask: bool) -> NDArray[np.uint8]:
@@ -48,8 +40,13 @@ def encode_jpeg(pixels: NDArray[np.uint8], quality: int, origin: bytes) -> bytes
             # The profile of a CMYK image says nothing about the RGB pixels that it was turned into.
             names = ("exif", "icc_profile") if image.mode in {"RGB", "L"} else ("exif",)
             kept = {name: image.info[name] for name in names if name in image.info}
+    return encode_pixels(pixels, quality, **kept)
+
+
+def encode_pixels(pixels: NDArray[np.uint8], quality: int, **metadata: Any) -> bytes:
+    """Encode RGB pixels."""
     sink = io.BytesIO()
-    Image.fromarray(pixels).save(sink, "JPEG", quality=quality, **kept)
+    Image.fromarray(pixels).save(sink, "JPEG", quality=quality, **metadata)
     return sink.getvalue()
 
 

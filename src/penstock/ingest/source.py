@@ -1,14 +1,13 @@
 """A source: foreign data, listed. What there is to be packed or opened in place, before any of it is read.
 
-A source is a value: files by field, keys, labels, and what was found but is no sample, with the reason. Its digest
-changes when any listed file's name, size or modification time does, or any label; that is how a resumed pack and a
-cached index know that they still speak of the same data.
+A source is a value: items by field (items.py), keys, labels, and what was found but is no sample, with the reason. Its
+digest changes when any listed item does, or any label; that is how a resumed pack and a cached index know that they
+still speak of the same data.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +15,19 @@ from penstock.errors import InternalError, SourceError, UsageError
 from penstock.shard.keys import escape
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Mapping
+
     import pyarrow as pa
-    from numpy.typing import NDArray
+
+    from penstock.ingest.items import Items
 
 __all__ = [
     "BROKEN",
     "NOT_AN_IMAGE",
+    "NOT_A_VIDEO",
     "SKIPPED_OUTCOMES",
     "UNLABELLED",
     "UNREADABLE",
-    "Files",
     "Skipped",
     "Source",
     "shown",
@@ -34,10 +35,11 @@ __all__ = [
 
 # Why a file is no sample.
 NOT_AN_IMAGE = "not an image"
+NOT_A_VIDEO = "not a video"
 BROKEN = "broken"
 UNREADABLE = "unreadable"
 UNLABELLED = "unlabelled"
-SKIPPED_OUTCOMES = frozenset({NOT_AN_IMAGE, BROKEN, UNREADABLE, UNLABELLED})
+SKIPPED_OUTCOMES = frozenset({NOT_AN_IMAGE, NOT_A_VIDEO, BROKEN, UNREADABLE, UNLABELLED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Skipped:
     """A file that is not among the samples, and why."""
 
     name: str  # relative to the source, fit for printing
-    outcome: str  # NOT_AN_IMAGE, BROKEN, UNREADABLE or UNLABELLED
+    outcome: str  # one of SKIPPED_OUTCOMES
     why: str
     is_expected: bool = False  # it was never meant to be a sample (a README, a hidden file), so no run stops at it
 
@@ -69,35 +71,21 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
-    """Files of one field, in the order of the samples."""
-
-    root: str
-    names: list[str]  # relative to the root; bytes that are not UTF-8 as lone surrogates
-    sizes: NDArray[np.int64]
-    mtimes_ns: NDArray[np.int64]
-    suffixes: list[str]  # what each name has after what its key is made of
-
-    def path(self, position: int) -> str:
-        """Say where a file is."""
-        return os.path.join(self.root, self.names[position])
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """What a source holds: parallel lists, one entry per sample."""
 
-    kind: str  # "image_folder", "labels_csv" or "flat_folder"
-    fields: dict[str, Files]
+    kind: str  # which adapter listed it
+    fields: Mapping[str, Items]
     keys: list[str]
     labels: pa.Table
     classes: tuple[str, ...] | None
     skipped: tuple[Skipped, ...] = ()
+    made: frozenset[str] = frozenset()  # fields whose pictures are made by the recipe when they are read: videos
 
     def __post_init__(self) -> None:
-        for field, files in self.fields.items():
-            if len(files.names) != len(self.keys):
-                raise InternalError(f"the field {field} has {len(files.names)} files", expected=f"{len(self.keys)}")
+        for field, items in self.fields.items():
+            if len(items) != len(self.keys):
+                raise InternalError(f"the field {field} has {len(items)} items", expected=f"{len(self.keys)}")
         for name in self.labels.column_names:
             if "." in name or name in {"key", "file", *self.fields}:
                 hint = "rename the column; names with a dot, 'key', 'file' and the fields' names are taken"
@@ -108,27 +96,27 @@ class Source:
 
     @property
     def bytes(self) -> int:
-        """Size of all files of all samples."""
-        return sum(int(files.sizes.sum()) for files in self.fields.values())
+        """Size of all items of all samples."""
+        return sum(int(items.sizes.sum()) for items in self.fields.values())
 
-    def sample_bytes(self, position: int) -> int:
-        """Size of one sample's files."""
-        return sum(int(files.sizes[position]) for files in self.fields.values())
+    @property
+    def is_far(self) -> bool:
+        """Whether reading it is mostly waiting."""
+        return any(items.is_far for items in self.fields.values())
 
     def label_values(self) -> dict[str, list[Any]]:
         """Give the labels as Python values: one list per label."""
         return {name: self.labels.column(name).to_pylist() for name in self.labels.column_names}
 
     def digest(self) -> str:
-        """Identify what is listed: names, sizes, times, labels, classes."""
+        """Identify what is listed: items, labels, classes."""
         found = hashlib.sha256(
             repr((self.kind, self.classes, self.labels.schema.names)).encode("utf-8", "surrogateescape")
         )
-        for field, files in self.fields.items():
-            found.update(f"{field} {len(files.names)} ".encode())
-            found.update("\0".join(files.names).encode("utf-8", "surrogateescape"))
-            found.update(files.sizes.tobytes())
-            found.update(files.mtimes_ns.tobytes())
+        for field, items in self.fields.items():
+            found.update(f"{field} {len(items)} ".encode())
+            for part in items.identity():
+                found.update(part)
         for column in self.labels.columns:
             found.update(repr(column.to_pylist()).encode("utf-8", "surrogateescape"))
         return found.hexdigest()

@@ -6,8 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from penstock.report.entries import entries, studies
-from penstock.report.tables import about, numbers
+from penstock.report.tables import numbers
 from penstock.report.verdict import headlines
+from penstock.report.words import caption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ def markdown(*results: Result, names: Sequence[str] | None = None, against: str 
         notes = [f"{finding.severity}: {finding.message}" for finding in study.findings]
         if notes:
             parts.append("\n".join(f"- {_plain(note)}" for note in notes) + "\n")
-        parts.append(f"{_plain(about(result))}. `{result.command}`\n")
+        parts.append(f"{_plain(caption(result))}. `{result.command}`\n")
     return "\n".join(parts)
 
 

@@ -22,8 +22,9 @@ from penstock.report.figures import Table, figures
 from penstock.report.plots import Curves, Plane
 from penstock.report.plots.pen import shape, tag
 from penstock.report.rows import as_csv
-from penstock.report.tables import about, facts, numbers, setups
+from penstock.report.tables import facts, numbers, setups
 from penstock.report.verdict import headlines
+from penstock.report.words import caption
 from penstock.results import to_json
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _policy() -> str:
 
 def _about(study: Study) -> str:
     result = study.result
-    said = [study.name, about(result), result.begun.replace("T", " ").replace("Z", " UTC")]
+    said = [study.name, caption(result), result.begun.replace("T", " ").replace("Z", " UTC")]
     said += ["interrupted: what was measured until then is here"] if result.status != "complete" else []
     said += ["quick: too short to conclude anything from"] if result.is_quick else []
     return " · ".join(one for one in said if one)

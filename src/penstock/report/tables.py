@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.report.entries import Entry, Study
     from penstock.results import Result
 
-__all__ = ["about", "facts", "numbers", "setups"]
+__all__ = ["facts", "numbers", "setups"]
 
 
 def _ms_per_sample(value: float) -> str:
@@ -69,20 +69,6 @@ def numbers(study: Study, shown: Sequence[Entry], against: str | None = None) ->
             row.append("-" if value is None else BESIDE[name][1](value))
         rows.append(tuple(row))
     return Table(tuple(head), tuple(rows)), tuple(kinds)
-
-
-def about(result: Result) -> str:
-    """Say what was measured, in one line."""
-    data, work = result.manifest.get("data") or {}, result.work
-    parts = []
-    if "samples" in data:
-        size = f", {said(data['bytes'], 'B')}" if data.get("bytes") else ""
-        parts.append(f"{data.get('name', 'data')}: {data['samples']:,} samples{size}")
-    forms = {"transforms": "{}", "size": "to {} pixels", "batch_size": "batch {}", "workers": "{} workers"}
-    told = [name for name in forms if name in work and not (name == "size" and "transforms" in work)]
-    parts += [forms[name].format(work[name]) for name in told]
-    parts.append(f"{result.blocks} block{'s' if result.blocks != 1 else ''}")
-    return "; ".join(parts)
 
 
 def setups(result: Result) -> Table:

@@ -19,12 +19,20 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["Damage", "Row", "check_labels", "check_rows", "crc32c", "sha256", "walk"]
+__all__ = ["Damage", "Row", "check_labels", "check_rows", "crc32c", "frame_sums", "sha256", "walk"]
 
 
 def crc32c(data: Buffer) -> int:
     """Sum bytes as the index does."""
     return _native.crc32c(data)
+
+
+def frame_sums(clip: Buffer, lengths: Iterable[int]) -> Iterator[int]:
+    """Sum each frame of a clip."""
+    data, start = memoryview(clip), 0
+    for length in lengths:
+        yield crc32c(data[start : start + length])
+        start += length
 
 
 def sha256(data: Buffer) -> str:

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import FormatError
+from penstock.shard.frames import FRAME_TYPES, frames_of
+from penstock.shard.members import kind_of
 from penstock.types import Column
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ _FIELD_TYPES = {
 }
 # What the loader needs of a field, as opposed to what only export and people need.
 _COLUMN_PARTS = ("offset", "length", "crc32c", "format", "width", "height")
+_WRITTEN_OF_FRAMES = ("frame_length", "frame_crc32c")  # packed frames follow one another: no offsets
 
 
 class IndexRows:
@@ -57,7 +60,7 @@ class IndexRows:
             [
                 ("key", pa.string()),
                 ("file", _NAMES),
-                *((f"{field}.{part}", kind) for field in fields for part, kind in _FIELD_TYPES.items()),
+                *((f"{field}.{part}", kind) for field in fields for part, kind in _types(field).items()),
                 *labels,
             ]
         )
@@ -76,7 +79,7 @@ class IndexRows:
         for name in self._fields:
             place = sample.fields[name]
             columns[f"{name}.offset"].append(start + place.offset)
-            for part in ("length", "crc32c", "format", "width", "height", "suffix"):
+            for part in _types(name).keys() - {"offset"}:
                 columns[f"{name}.{part}"].append(getattr(place, part))
         for name in self._labels:
             columns[name].append(sample.labels[name])
@@ -86,6 +89,12 @@ class IndexRows:
         table = pa.table({name: pa.array(self._columns[name], kind) for name, kind in _kinds(self.schema)}, self.schema)
         self._columns = {name: [] for name in self.schema.names}
         return table
+
+
+def _types(field: str) -> dict[str, pa.DataType]:
+    """Give what is written of a field: the parts of its columns' names, and their types."""
+    frames = {part: FRAME_TYPES[part] for part in _WRITTEN_OF_FRAMES} if kind_of(field) == "clip" else {}
+    return _FIELD_TYPES | frames
 
 
 def _kinds(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
@@ -100,8 +109,13 @@ def encode_index(table: pa.Table) -> pa.Buffer:
         if pa.types.is_dictionary(kind) or name.endswith((".width", ".height"))
     ]
     few += [name for name in labels_of(table.schema) if not pa.types.is_floating(table.schema.field(name).type)]
+    frames = [name for name in table.schema.names if name.rpartition(".")[2] in FRAME_TYPES]
     deltas = [name for name in table.schema.names if name.endswith((".offset", ".length"))]
-    many = {name for name, kind in _kinds(table.schema) if name not in few and not pa.types.is_primitive(kind)}
+    deltas += [f"{name}.list.element" for name in frames if not name.endswith("crc32c")]
+    many = {
+        name for name, kind in _kinds(table.schema) if name not in {*few, *frames} and not pa.types.is_primitive(kind)
+    }
+    columns = [f"{name}.list.element" if name in frames else name for name in table.schema.names]
     sink = pa.BufferOutputStream()
     pq.write_table(
         table.unify_dictionaries().combine_chunks(),
@@ -109,7 +123,7 @@ def encode_index(table: pa.Table) -> pa.Buffer:
         row_group_size=ROW_GROUP_ROWS,
         use_dictionary=few,
         column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED"),
-        compression={name: "zstd" if name in many else "none" for name in table.schema.names},
+        compression={name: "zstd" if name in many else "none" for name in columns},
     )
     return sink.getvalue()
 
@@ -121,18 +135,20 @@ def fields_of(schema: pa.Schema) -> tuple[str, ...]:
 
 def labels_of(schema: pa.Schema) -> tuple[str, ...]:
     """Name the labels of an index of our own making: all columns that are not the format's own."""
-    fields = {f"{field}.{part}" for field in fields_of(schema) for part in _FIELD_TYPES}
+    fields = {f"{field}.{part}" for field in fields_of(schema) for part in (*_FIELD_TYPES, *FRAME_TYPES)}
     return tuple(name for name in schema.names if name not in fields and name not in {"key", "file"})
 
 
 def needed_columns(fields: Sequence[str], labels: Sequence[str]) -> list[str]:
     """Name what the index of a packed dataset cannot do without."""
-    return ["key", "file", *(f"{field}.{part}" for field in fields for part in _COLUMN_PARTS), *labels]
+    parts = {"clip": (*_COLUMN_PARTS, "frame_length")}
+    of_fields = (f"{field}.{part}" for field in fields for part in parts.get(kind_of(field), _COLUMN_PARTS))
+    return ["key", "file", *of_fields, *labels]
 
 
 def column_names(field: str, schema: pa.Schema) -> list[str]:
     """Name the columns that `to_column` needs; an index over untouched files has no checksums."""
-    names = ["file", *(f"{field}.{part}" for part in _COLUMN_PARTS)]
+    names = ["file", *(f"{field}.{part}" for part in (*_COLUMN_PARTS, *FRAME_TYPES))]
     return [name for name in names if name in schema.names]
 
 
@@ -140,15 +156,17 @@ def to_column(table: pa.Table, field: str, files: NDArray[np.int32], path: str) 
     """Turn a field's columns into NumPy arrays; `files` says which file each row lies in."""
     try:
         codes, formats = _codes(table.column(f"{field}.format"))
+        length = _numbers(table, f"{field}.length", np.int64)
         column = Column(
             file=files,
             offset=_numbers(table, f"{field}.offset", np.int64),
-            length=_numbers(table, f"{field}.length", np.int64),
+            length=length,
             crc32c=_numbers(table, f"{field}.crc32c", np.uint32) if f"{field}.crc32c" in table.column_names else None,
             format=codes.astype(np.uint8),
             width=_numbers(table, f"{field}.width", np.int32),
             height=_numbers(table, f"{field}.height", np.int32),
             formats=formats,
+            frames=frames_of(table, field, length, path),
         )
     except KeyError as error:
         raise FormatError(f"the index lacks a column: {error}", file=path) from error

@@ -6,11 +6,11 @@ The rules are in docs/format/packed-v1.md, section 4.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 from penstock.errors import InternalError
 
-__all__ = ["EXTENSIONS", "field_member", "label_members"]
+__all__ = ["EXTENSIONS", "field_member", "kind_of", "label_members"]
 
 # Formats and the extensions of their members; WebDataset decodes by extension.
 EXTENSIONS = {
@@ -21,7 +21,15 @@ EXTENSIONS = {
     "tiff": "tiff",
     "gif": "gif",
     "npy": "npy",
+    "mjpeg": "mjpeg",
 }
+
+
+def kind_of(field: str) -> Literal["image", "mask", "clip"]:
+    """Say what a binary field holds: its name tells."""
+    if field.endswith("mask"):
+        return "mask"
+    return "clip" if field.endswith("clip") else "image"
 
 
 def field_member(key: str, field: str, format_: str) -> str:

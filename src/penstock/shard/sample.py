@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from penstock.shard.checks import crc32c
+from penstock.shard.checks import crc32c, frame_sums
 from penstock.shard.members import field_member, label_members
 from penstock.shard.tar import member_header, padding
 
@@ -30,6 +30,8 @@ class FieldPlace:
     width: int
     height: int
     suffix: str
+    frame_length: tuple[int, ...] | None = None  # of a clip: its frames, one after another
+    frame_crc32c: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,15 @@ def sample_bytes(record: Record, suffixes: dict[str, str]) -> SampleBytes:
         filling = padding(length)
         pieces += (header, field.data, filling)
         places[name] = FieldPlace(
-            size + len(header), length, crc32c(field.data), field.format, field.width, field.height, suffixes[name]
+            size + len(header),
+            length,
+            crc32c(field.data),
+            field.format,
+            field.width,
+            field.height,
+            suffixes[name],
+            field.frames,
+            None if field.frames is None else tuple(frame_sums(field.data, field.frames)),
         )
         size += len(header) + length + len(filling)
     for name, content in label_members(record.key, record.labels):

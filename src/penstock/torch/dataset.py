@@ -99,7 +99,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
                 tuning=self._tuning,
             )
             tensors = Tensors(self._plan, in_torch=in_torch)
-            tensors.lay_out(inner.kinds, channels_first=True)
+            tensors.lay_out(inner.kinds, inner.layouts)
             self._own = (os.getpid(), inner, tensors)
         return self._own[1:]
 

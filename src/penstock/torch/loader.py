@@ -37,7 +37,8 @@ class Loader:
     """Batches of tensors: `for images, labels in loader`. The arguments of `penstock.Loader`, and where tensors live.
 
     `pin_memory` makes batches in page-locked memory (default: when `device` is a GPU); `device` moves them there ahead
-    of use. `memory_format=torch.channels_last` lays images out as [B, H, W, C] under a [B, C, H, W] tensor.
+    of use. `memory_format=torch.channels_last` lays images out as [B, H, W, C] under a [B, C, H, W] tensor. So it does
+    with clips, [B, T, H, W, C] under [B, C, T, H, W], which torch calls `channels_last_3d`.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Loader:
                 runs_rest=True,
             ),
         )
-        self._tensors.lay_out(self._loader.kinds, channels_first=memory_format == torch.contiguous_format)
+        self._tensors.lay_out(self._loader.kinds, self._loader.layouts)
 
     def __len__(self) -> int:
         """Count the batches of an epoch."""

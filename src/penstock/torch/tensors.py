@@ -2,6 +2,9 @@
 
 Left to do are dtype and normalisation, where they are applied on a device or NumPy lacks the type, and the transforms
 that are not ours. Those draw their random numbers by name: (seed, epoch, sample id).
+
+Clips are handed to them as torchvision takes videos, [T, C, H, W], and come back in the layout that was asked for. One
+call serves all frames of a clip, so they are all treated alike.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,13 +38,18 @@ class Tensors:
     def __init__(self, plan: Plan, *, in_torch: bool) -> None:
         self._plan = plan
         self._in_torch = in_torch
-        self._kinds: dict[str, str] = {}
-        self._channels_first = True
+        self._kinds: Mapping[str, str] = {}
+        self._layouts: Mapping[str, str] = {}  # in memory
 
-    def lay_out(self, kinds: dict[str, Any], *, channels_first: bool) -> None:
-        """Learn what the fields are."""
-        self._kinds = {"images": "image", **kinds}
-        self._channels_first = channels_first
+    def lay_out(self, kinds: Mapping[str, str], layouts: Mapping[str, str]) -> None:
+        """Learn what the fields are. That of a pair goes by the name of images."""
+        leader = next(name for name in (*(name for name, kind in kinds.items() if kind != "mask"), *kinds))
+        self._kinds = {"images": kinds[leader], **kinds}
+        self._layouts = {"images": layouts[leader], **layouts}
+
+    def _channel_axis(self, name: str) -> int:
+        """Say where a field's tensors have their channels, counted from the end."""
+        return -4 if self._kinds[name] == "clip" and self._plan.clip_layout == "CTHW" else -3
 
     def make(self, batch: Any) -> Any:
         """Arrays to tensors, without copies; then values, where they are ours to do."""
@@ -53,7 +61,9 @@ class Tensors:
 
     def _tensor(self, name: str, value: Any) -> Any:
         if name in self._kinds:
-            return each(value, _tensor_over if self._channels_first else lambda one: _tensor_over(one).movedim(-1, -3))
+            if not self._layouts[name].endswith("C"):
+                return each(value, _tensor_over)
+            return each(value, lambda one: _tensor_over(one).movedim(-1, self._channel_axis(name)))
         return _tensor_over(value) if isinstance(value, np.ndarray) else value  # a list: labels that are not numbers
 
     def valued(self, batch: Any) -> Any:
@@ -66,14 +76,14 @@ class Tensors:
             kind = self._kinds.get(name)
             if kind == "mask":
                 return value.to(getattr(torch, values.mask_dtype))
-            if kind != "image" or not values.changes_images:
+            if kind not in {"image", "clip"} or not values.changes_images:
                 return value
-            return each(value, apply)
+            return each(value, partial(apply, self._channel_axis(name)))
 
-        def apply(images: torch.Tensor) -> torch.Tensor:
+        def apply(axis: int, images: torch.Tensor) -> torch.Tensor:
             dtype = getattr(torch, values.dtype)
             wide = dtype if dtype == torch.float64 else torch.float32
-            factors, shifts = (_per_channel(numbers, wide, images) for numbers in (values.factors, values.shifts))
+            factors, shifts = (_per_channel(numbers, wide, images, axis) for numbers in (values.factors, values.shifts))
             return images.to(wide).mul_(factors).add_(shifts).to(dtype)
 
         return mapped(batch, change)
@@ -82,6 +92,7 @@ class Tensors:
         """Run the transforms that are not ours, each in the manner that it needs."""
         if not self._plan.rest:
             return batch
+        batch = mapped(batch, self._turned)
         batch = mapped(batch, lambda name, value: _stacked(value) if name in self._kinds else value)
         for transform in self._plan.rest:
             if isinstance(transform, Foreign) and transform.needs_labels:
@@ -91,14 +102,23 @@ class Tensors:
                 continue
             keys = [mix_key(seed, epoch, number) for number in batch.ids.tolist()]
             batch = mapped(batch, partial(self._one, transform, keys))
-        return mapped(batch, partial(self._of_one_size, batch.ids))
+        batch = mapped(batch, partial(self._of_one_size, batch.ids))
+        return mapped(batch, lambda name, value: self._turned(name, value).contiguous() if self._turns(name) else value)
+
+    def _turns(self, name: str) -> bool:
+        return name in self._kinds and self._channel_axis(name) == -4
+
+    def _turned(self, name: str, value: Any) -> Any:
+        """Exchange time and channels where they are not in torchvision's order."""
+        return each(value, lambda one: one.transpose(-4, -3)) if self._turns(name) else value
 
     def _of_one_size(self, ids: NDArray[np.int64], name: str, value: Any) -> Any:
         """See that images are a batch, and not several of several sizes."""
         if name not in self._kinds or not isinstance(value, list):
             return value
         if not value:
-            return torch.empty(0, 3, 0, 0)  # every sample was skipped, and which size they would have had is unknown
+            # Every sample was skipped, and which size they would have had is unknown.
+            return torch.empty(0, 0, 3, 0, 0) if self._kinds[name] == "clip" else torch.empty(0, 3, 0, 0)
         first = value[0].shape
         at = next(at for at, one in enumerate(value) if one.shape != first)
         raise UsageError(
@@ -110,7 +130,7 @@ class Tensors:
         )
 
     def _one(self, transform: Foreign | ToDtype | Normalize, keys: list[int], name: str, value: Any) -> Any:
-        if self._kinds.get(name) != "image":
+        if self._kinds.get(name) not in {"image", "clip"}:
             return value
         if isinstance(transform, ToDtype):
             return each(value, partial(_to_dtype, transform=transform))
@@ -128,12 +148,15 @@ class Tensors:
             raise UsageError(f"{transform.name} mixes images and labels", hint="choose one image field and one label")
         if isinstance(batch.images, list):
             raise UsageError(f"{transform.name} mixes images of one size", hint="put a crop of fixed size before it")
+        shape, images = batch.images.shape, batch.images
+        if images.ndim == 5:  # clips: all frames are mixed alike, as the channels of an image are
+            images = images.flatten(1, 2)
         with torch.random.fork_rng(devices=[]):
-            mixed = _seeded(transform.transform, key, batch.images, batch.labels)
+            mixed = _seeded(transform.transform, key, images, batch.labels)
         if not isinstance(mixed, (tuple, list)) or len(mixed) != 2:
             raise UsageError(f"{transform.name} mixes images and labels", got=type(mixed), expected="both in return")
         images, labels = mixed
-        return Pair(images, labels, batch.ids, batch.padding)
+        return Pair(images.reshape(shape), labels, batch.ids, batch.padding)
 
 
 def mapped(batch: Any, change: Callable[[str, Any], Any]) -> Any:
@@ -169,8 +192,8 @@ def _image_of(transform: Foreign, image: torch.Tensor) -> torch.Tensor:
     return found
 
 
-def _per_channel(numbers: Sequence[float], dtype: torch.dtype, like: torch.Tensor) -> torch.Tensor:
-    return torch.tensor(numbers, dtype=dtype, device=like.device).reshape(-1, 1, 1)
+def _per_channel(numbers: Sequence[float], dtype: torch.dtype, like: torch.Tensor, axis: int = -3) -> torch.Tensor:
+    return torch.tensor(numbers, dtype=dtype, device=like.device).reshape(-1, *[1] * (-axis - 1))
 
 
 def _to_dtype(images: torch.Tensor, transform: ToDtype) -> torch.Tensor:

@@ -1,5 +1,9 @@
-"""Transforms with torchvision's names, arguments and defaults: geometry for the decoder, arithmetic for the batch."""
+"""Transforms with torchvision's names, arguments and defaults: geometry for the decoder, arithmetic for the batch.
 
+`ClipSample` is the one that torchvision has not: which frames of a clip are read at all.
+"""
+
+from penstock.transforms.clip import ClipSample
 from penstock.transforms.crop import CenterCrop, RandomCrop, RandomResizedCrop
 from penstock.transforms.flip import RandomHorizontalFlip
 from penstock.transforms.normalize import Normalize, ToDtype
@@ -8,6 +12,7 @@ from penstock.transforms.resize import Resize
 
 __all__ = [
     "CenterCrop",
+    "ClipSample",
     "Normalize",
     "Plan",
     "RandomCrop",

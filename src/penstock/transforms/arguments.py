@@ -14,7 +14,7 @@ import numpy as np
 
 from penstock.errors import UsageError
 
-__all__ = ["fill_values", "is_bilinear", "probability", "require_bilinear", "size_pair"]
+__all__ = ["fill_values", "is_bilinear", "probability", "require_bilinear", "size_pair", "whole"]
 
 
 def size_pair(size: int | Sequence[int], *, what: str) -> tuple[int, int]:
@@ -46,6 +46,12 @@ def probability(p: float, *, what: str) -> float:
     if not isinstance(p, int | float) or not 0 <= p <= 1:
         raise UsageError(f"{what}: not a probability", got=p, expected="0 … 1")
     return float(p)
+
+
+def whole(number: Any, *, least: int, what: str, otherwise: str = "") -> None:
+    """Check a whole number; `otherwise` names what else might have been given."""
+    if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < least:
+        raise UsageError(what, got=repr(number), expected=f"{otherwise}a whole number, at least {least}")
 
 
 def fill_values(fill: Any, *, what: str) -> tuple[int, int]:

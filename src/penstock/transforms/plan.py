@@ -1,5 +1,6 @@
 """The plan: what a list of transforms comes to, split by where it runs.
 
+    sampling    which frames of a clip are read
     geometric   frames to move; the decoder makes the pixels once, from their sum
     values      dtype and normalisation, one pass over the finished batch
     rest        from the first transform on that we do not know: torch tensors, after decoding
@@ -21,6 +22,7 @@ import numpy as np
 
 from penstock.errors import UsageError
 from penstock.transforms.canvas import Canvas
+from penstock.transforms.clip import ClipSample
 from penstock.transforms.crop import CenterCrop, RandomCrop, RandomResizedCrop
 from penstock.transforms.normalize import Normalize, ToDtype, Values
 from penstock.transforms.protocol import Geometric
@@ -30,6 +32,7 @@ from penstock.transforms.torchvision import Foreign, flatten, translate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from penstock.transforms.clip import ClipLayout
     from penstock.transforms.protocol import UniformDraws
     from penstock.types import Geometry
 
@@ -40,15 +43,21 @@ LARGE = 2**20  # more than a side of any image
 
 @final
 class Plan:
-    """Transforms, sorted by where they run: `geometric` in the decoder, `values` on the batch, `rest` on tensors."""
+    """Transforms, sorted by where they run.
+
+    `sampling` before anything is read, `geometric` in the decoder, `values` on the batch, `rest` on tensors.
+    """
 
     def __init__(self, transforms: Any = ()) -> None:
+        sampling: list[ClipSample] = []
         geometric: list[Geometric] = []
         values: list[ToDtype | Normalize] = []
         rest: list[Foreign | ToDtype | Normalize] = []
         for given in flatten(transforms):
-            own = given if isinstance(given, (Geometric, ToDtype, Normalize)) else translate(given)
-            if isinstance(own, (ToDtype, Normalize)):
+            own = given if isinstance(given, (ClipSample, Geometric, ToDtype, Normalize)) else translate(given)
+            if isinstance(own, ClipSample):
+                sampling.append(own)
+            elif isinstance(own, (ToDtype, Normalize)):
                 (rest or values).append(own)
             elif isinstance(own, Foreign):
                 rest.append(own)
@@ -66,9 +75,17 @@ class Plan:
                 )
             else:
                 geometric.append(own)
+        if len(sampling) > 1:
+            raise UsageError("one ClipSample chooses the frames of a clip", got=sampling)
+        self.sampling = sampling[0] if sampling else None
         self.geometric = tuple(geometric)
         self.values = Values.of(values)
         self.rest = tuple(rest)
+
+    @property
+    def clip_layout(self) -> ClipLayout:
+        """In which order a clip has its axes where channels come before pixels."""
+        return "CTHW" if self.sampling is None else self.sampling.layout
 
     def geometry(self, widths: NDArray[np.int32], heights: NDArray[np.int32], draws: UniformDraws) -> Geometry:
         """Where the output images of these samples lie in their sources. Errors name a sample by its position here."""
@@ -140,7 +157,8 @@ class Plan:
         )
 
     def __repr__(self) -> str:
-        return f"Plan(geometric={list(self.geometric)}, values={self.values}, rest=[{self.told_rest}])"
+        sampling = "" if self.sampling is None else f"sampling={self.sampling}, "
+        return f"Plan({sampling}geometric={list(self.geometric)}, values={self.values}, rest=[{self.told_rest}])"
 
 
 def _name(transform: Foreign | ToDtype | Normalize) -> str:

@@ -12,7 +12,7 @@ import penstock
 from penstock.errors import ChecksumError, FormatError, UsageError
 from penstock.shard.checks import sha256
 from penstock.shard.index import encode_index
-from tests import folders, images
+from tests import clips, folders, gulps, images
 
 NAMES = {
     "a/1.JPEG": folders.jpeg(1),
@@ -136,3 +136,43 @@ def test_a_dataset_from_elsewhere_cannot_write_outside_the_folder(tmp_path, key)
     with pytest.raises(FormatError, match="leave the dataset"):
         penstock.export(tmp_path / "p.pen", tmp_path / "x" / "back")
     assert not [name for name in folders.content(tmp_path) if "evil" in name]
+
+
+def test_a_file_that_is_no_image_comes_back_as_it_was(tmp_path):
+    files = {"a/1.jpg": b"<html>", "a/2.jpg": folders.jpeg()}
+    penstock.export(folders.write(tmp_path / "photos", files), tmp_path / "back")
+    assert folders.content(tmp_path / "back") == files
+
+
+def test_clips_come_back_as_folders_of_frames_with_a_list_and_can_be_packed_again(tmp_path):
+    clips.frame_folders(tmp_path)
+    penstock.pack(tmp_path / "train.csv", tmp_path / "c.pen", keep_bytes=True)
+    report = penstock.export(tmp_path / "c.pen", tmp_path / "back")
+    frames = {name.removeprefix("frames/"): data for name, data in folders.content(tmp_path / "frames").items()}
+    back = folders.content(tmp_path / "back")
+    assert sorted(back) == sorted([*frames, "clips.csv", "labels.csv"])
+    assert {name: back[name] for name in frames} == frames
+    assert (report.samples, report.files, report.bytes) == (6, len(frames), sum(map(len, frames.values())))
+    listed = sorted(back["clips.csv"].decode().splitlines())
+    assert listed == sorted((tmp_path / "train.csv").read_text().splitlines())
+    again = penstock.pack(tmp_path / "back" / "clips.csv", tmp_path / "again.pen", keep_bytes=True)
+    assert again.samples == 6
+
+
+def test_frames_of_a_gulp_directory_come_back_without_their_padding(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", range(4), 2)
+    penstock.export(tmp_path / "g", tmp_path / "back")
+    back = folders.content(tmp_path / "back")
+    for id_, (frames, _) in gulps.read_by_gulpio2(tmp_path / "g").items():
+        assert [back[f"{id_}/{number:05d}.jpg"] for number in range(1, len(frames) + 1)] == frames
+    header, *rows = csv.reader(back["labels.csv"].decode().splitlines())
+    assert header == ["file", "label", "take"]
+    assert rows[1] == ["101", gulps.label(1), "1"]
+
+
+def test_a_dataset_is_not_exported_onto_itself(tmp_path):
+    source = folders.classes(tmp_path / "photos", 2)
+    before = folders.content(source)
+    with pytest.raises(UsageError, match="the destination is the dataset itself"):
+        penstock.export(source, tmp_path / "x" / ".." / "photos", force=True)
+    assert folders.content(source) == before

@@ -1,0 +1,85 @@
+"""Ranks: the processes of one run, as `torchrun` starts them; a run without it is one rank."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import torch
+from torch import distributed
+
+from penstock.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Ranks", "joined"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """This rank among the others, and its device."""
+
+    rank: int
+    count: int
+    device: torch.device
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one that writes files and talks."""
+        return self.rank == 0
+
+    def summed(self, values: list[float]) -> list[float]:
+        """Add values up over all ranks."""
+        if self.count == 1:
+            return values
+        found = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(found)
+        return [float(value) for value in found.tolist()]
+
+    def most(self, value: float) -> float:
+        """Give the largest value of all ranks."""
+        if self.count == 1:
+            return value
+        found = torch.tensor([value], dtype=torch.float64, device=self.device)
+        distributed.all_reduce(found, distributed.ReduceOp.MAX)
+        return float(found.item())
+
+    def gathered(self, value: object) -> list[object]:
+        """Give the values of all ranks, in their order."""
+        if self.count == 1:
+            return [value]
+        found: list[object] = [None] * self.count
+        distributed.all_gather_object(found, value)
+        return found
+
+
+@contextmanager
+def joined(device: str | None = None, *, minutes: float = 10.0) -> Iterator[Ranks]:
+    """Join the ranks that `torchrun` started, over nccl on GPUs and gloo elsewhere; leave them at the end.
+
+    `device` is "cpu", "cuda" or "cuda:1"; default: a GPU where there is one, on several ranks each its own.
+    """
+    count, rank, local = (int(os.environ.get(name, "0")) for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"))
+    count = max(count, 1)
+    chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    if chosen == "cuda":
+        chosen = f"cuda:{local}"
+    found = torch.device(chosen)
+    if found.type == "cuda":
+        if not torch.cuda.is_available() or (found.index or 0) >= torch.cuda.device_count():
+            got = f"{chosen}, and {torch.cuda.device_count()} GPUs"
+            raise UsageError("there is no such device", got=got, hint="pass --device cpu, or fewer processes per node")
+        torch.cuda.set_device(found)
+    if count == 1:
+        yield Ranks(0, 1, found)
+        return
+    backend = "nccl" if found.type == "cuda" else "gloo"
+    distributed.init_process_group(backend, timeout=timedelta(minutes=minutes))
+    try:
+        yield Ranks(rank, count, found)
+    finally:
+        distributed.destroy_process_group()
