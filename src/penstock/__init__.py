@@ -51,6 +51,7 @@ from penstock.loader import Loader, verify_resume
 from penstock.opening import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
 from penstock.pack import pack
+from penstock.pipeline import Trace
 from penstock.storage.cache import Cache
 from penstock.storage.location import Access, Requests
 from penstock.verify import verify
@@ -64,6 +65,7 @@ __all__ = [
     "Loader",
     "Mixture",
     "Requests",
+    "Trace",
     "WeightedSampling",
     "WindowShuffle",
     "__version__",

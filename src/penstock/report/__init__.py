@@ -15,5 +15,6 @@ from penstock.report.files import write_png, write_svg
 from penstock.report.markdown import markdown
 from penstock.report.page import page
 from penstock.report.table import table
+from penstock.report.trace import write_trace
 
-__all__ = ["figures", "findings", "markdown", "page", "studies", "table", "write_png", "write_svg"]
+__all__ = ["figures", "findings", "markdown", "page", "studies", "table", "write_png", "write_svg", "write_trace"]
