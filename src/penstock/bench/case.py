@@ -37,6 +37,9 @@ class Case:
     seed: int = 0
     batches: int = 0  # measure so many batches after the first one, and no whole epochs
     think_seconds: float = 0.0  # what the consumer does with every batch: nothing, for so long
+    model: str = ""  # … or a training step of this model, on `device`
+    device: str = "cpu"
+    capacity: bool = False  # find the fastest consumer that is still kept busy
     cache: str = "warm"  # the state of the page cache, one of `cache_state.STATES`
     memory_bytes: int = 0  # of the control group, where `cache` is "limited"
 

@@ -15,10 +15,11 @@ import json
 import os
 import sys
 import time
+from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from penstock.bench import cache_state
+from penstock.bench import cache_state, layers
 from penstock.bench.case import Case
 from penstock.bench.machine import allowed_cpus, versions
 from penstock.bench.peers import Peer, load
@@ -51,6 +52,12 @@ def prepare(peer: Peer, case: Case) -> dict[str, Any]:
 
 
 def _answer(request: dict[str, Any], tell: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    if request["task"] == "layer":
+        layer = layers.load(request["layer"])
+        measured = layer.measure(layer.Settings(**request["settings"]), tell)
+        if measured.get("cache") is not None:
+            measured["cache"] = asdict(measured["cache"])
+        return {"label": layer.LABEL, **measured}
     case = Case.from_json(request["case"])
     if request.get("cpus", 0) > len(allowed_cpus()):  # `start` has bound this process to as many as there are
         raise UsageError("more workers than CPUs", got=request["cpus"], expected=f"at most {len(allowed_cpus())}")
@@ -79,9 +86,16 @@ def _refusal(peer: Peer, case: Case, name: str) -> str | None:
             import_module(module)
         except ImportError as error:  # noqa: PERF203 one of a few
             return f"{error}; penstock race --setup {name} makes an environment that has it"
+    if case.model and "penstock.torch" not in sys.modules and not _has_penstock():
+        return "a model's step needs penstock in the peer's process; this peer lives in an environment of its own"
     refuses = getattr(peer, "refuses", None)
     said: str | None = refuses(case) if refuses else None
     return said
+
+
+def _has_penstock() -> bool:
+    """Whether this is a whole penstock, and not what `start` put together."""
+    return hasattr(sys.modules["penstock"], "__version__")
 
 
 def main() -> None:

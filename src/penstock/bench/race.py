@@ -120,6 +120,8 @@ def rehearsal_of(case: Case) -> Case:
         data=str(folder / "data"),
         forms=str(folder),
         think_seconds=0.0,
+        model="",
+        capacity=False,
         cache="warm",
         memory_bytes=0,
         batches=0,
@@ -185,6 +187,8 @@ def _command(case: Case, peers: Sequence[str], blocks: int, seed: int, varied: M
         given["memory"] = case.memory_bytes
     if case.think_seconds:
         given["think"] = case.think_seconds
+    if case.model:
+        given |= {"model": case.model, "device": case.device}
     name = os.path.basename(case.data.rstrip("/"))  # noqa: PTH119 a string
     options = [f"--{option} {value}" for option, value in given.items() if option not in varied]
     options += [f"--sweep {factor}={','.join(map(str, levels))}" for factor, levels in varied.items()]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.bench import cache_state, rehearsal, window
+from penstock.bench.consumer import training_step
 from penstock.bench.cost import Cost, Memory, cpus_of, processes_below
 from penstock.bench.machine import allowed_cpus
 from penstock.bench.taking import Taker, checked
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rehearse", "time_peer"]
 
+ENOUGH_USE = 0.90
+CAPACITY_TRIES = 6
 STEPS_KEPT = 20_000  # of a run, one by one; longer runs have their histogram
 
 
@@ -47,13 +50,16 @@ class _Timing:
     before: Cost | None = None  # of it
     after: Cost | None = None
 
+    step: Callable[[Any], None] | None = None  # of a real model
+
     def epoch(self, taker: Taker, batches: Any, case: Case, *, counted: bool) -> None:
         """Go through one epoch."""
         taker.begin()
         begin = time.perf_counter()
         iterator = iter(batches)
         started = time.perf_counter() - begin
-        part = window.consume(iterator, taker.take, think_seconds=case.think_seconds if counted else 0.0)
+        think = case.think_seconds if counted else 0.0
+        part = window.consume(iterator, taker.take, think_seconds=think, step=self.step)
         # Asking for an epoch's iterator belongs to the epoch: to its seconds, and to the wait of its first step.
         waited = (started + part.wait_seconds[0], *part.wait_seconds[1:]) if part.wait_seconds else ()
         part = window.Window(part.seconds + started, waited, part.think_seconds, part.samples, part.is_whole)
@@ -105,7 +111,10 @@ def time_peer(
     if group:
         (Path(group) / "cgroup.procs").write_text(str(os.getpid()))
     taker, found = Taker(case, has_pixels=has_pixels, tell=tell), _Timing()
+    if case.model:
+        found.step = training_step(case.model, case.device)
     epochs = _go(peer, case, found, taker, paths)
+    tried = _capacity(epochs, taker, found) if case.capacity else []
     memory = Memory.now()
     cpus = cpus_of(processes_below(os.getpid())) if sys.platform == "linux" else set(allowed_cpus())
     _close(epochs)
@@ -124,14 +133,17 @@ def time_peer(
     if not case.batches:  # of a few batches nobody knows how many bytes they had
         gates.append(cache_state.gate(cache))
     waited = [one for part in found.windows for one in part.wait_seconds]
+    values = _values(case, found, taker, memory)
+    if enough := [try_ for try_ in tried if try_[1] >= ENOUGH_USE]:
+        values["feed_capacity_samples_per_second"] = case.batch_size / min(think for think, _ in enough)
     return {
-        "values": _values(case, found, taker, memory),
+        "values": values,
         "gates": [asdict(gate) for gate in gates],
         "cache": asdict(cache),
         "waits": asdict(waits.count(waited)),
         "epochs": [asdict(epoch) for epoch in found.epochs],
         "steps": asdict(window.steps(found.windows)) if len(waited) <= STEPS_KEPT else None,
-        "raw": {"levels": taker.mean_levels()},
+        "raw": {"levels": taker.mean_levels(), **({"think_and_use": tried} if tried else {})},
     }
 
 
@@ -157,6 +169,25 @@ def _go(peer: Peer, case: Case, found: _Timing, taker: Taker, paths: list[Path])
     return epochs
 
 
+def _capacity(epochs: Iterator[Any], taker: Taker, found: _Timing) -> list[tuple[float, float]]:
+    """Look for the shortest think time that is kept busy for 90 % of the time; (think time, use) of each try.
+
+    A try is an epoch. It begins at the loader's own pace, which keeps nobody so busy, and twice that time, and halves
+    the distance again and again.
+    """
+    last = found.windows[-1]
+    pace = last.seconds / max(1, len(last.wait_seconds))
+    low, high, tried = 0.5 * pace, 2.0 * pace, list[tuple[float, float]]()
+    for _ in range(CAPACITY_TRIES):
+        think = (low * high) ** 0.5
+        taker.begin()
+        part = window.consume(iter(next(epochs)), taker.take, think_seconds=think)
+        use = think * len(part.wait_seconds) / part.seconds
+        tried.append((think, use))
+        low, high = (low, think) if use >= ENOUGH_USE else (think, high)
+    return tried
+
+
 def _resident(case: Case, paths: list[Path]) -> float | None:
     """Tell how much of the files is in the page cache; what the system let go of meanwhile is read once more first."""
     resident = cache_state.resident_share(paths)
@@ -180,7 +211,9 @@ def _some_batches(
         found.resident, found.before = _resident(case, paths), Cost.now()
     left = case.batches
     while left:
-        part = window.consume(iterator, taker.take, think_seconds=case.think_seconds, most_batches=left)
+        part = window.consume(
+            iterator, taker.take, think_seconds=case.think_seconds, step=found.step, most_batches=left
+        )
         if part.samples:
             found.windows.append(part)
             found.epochs.append(Epoch(samples=sum(part.samples), seconds=part.seconds, counted=True))

@@ -23,54 +23,69 @@ FOLDER = click.Path(file_okay=False)
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option("--html", type=FILE, help="Write one page with plots here.")
-@click.option("--markdown", type=FILE, help="Write a table for a README here; - is stdout.")
+@click.option("--markdown", type=FILE, help="Write a table for a README here; - is stdout, alone.")
 @click.option("--svg", type=FOLDER, help="Write each plot into this folder, as SVG.")
 @click.option("--png", type=FOLDER, help="Write each plot into this folder, as PNG.")
+@click.option(
+    "--export", "exports", multiple=True, help="Also write it as .csv, .md, .jsonl or .parquet; one row each."
+)
+@click.option("--steps", is_flag=True, help="Export one row per step, not per run and metric (.jsonl, .parquet).")
 @click.option("--against", help="The system or cell to compare with (default: the slowest system).")
 @click.option("--json", "as_json", is_flag=True, help="Print standings and comparisons as JSON, not as a table.")
 def report(
     *,
     results: tuple[str, ...],
-    html: str | None,
-    markdown: str | None,
-    svg: str | None,
-    png: str | None,
+    exports: tuple[str, ...],
+    steps: bool,
     against: str | None,
     as_json: bool,
+    **files: str | None,
 ) -> None:
     """Show RESULTS, the JSON of races and benches, as a table; with --html as one page that needs no network.
 
-    Several results are shown side by side, under the names of their files.
+    Several results are shown side by side, under the names of their files; --export takes one. Streams of (DL)²'s
+    DLLogger and summaries of DLIO and MLPerf Storage are taken as well.
     """
     from rich.console import Console
 
-    from penstock import report as shown
-    from penstock.results import read
+    from penstock.errors import UsageError
+    from penstock.report import table
+    from penstock.results.imported import read_any
+    from penstock.results.long_form import export
 
-    stored = [read(path) for path in results]
-    names = [Path(path).stem for path in results]
+    if exports and len(results) > 1:
+        raise UsageError("--export writes one result", got=f"{len(results)} results", hint="export them one by one")
+    stored = [read_any(path) for path in results]
     _check_known(stored, against)
     bases = [_base(result, against) for result in stored]
-    if html:
-        Path(html).write_text(shown.page(*stored, names=names, against=against), "utf-8")
-    if svg or png:
-        drawn = shown.figures(shown.studies(stored, names), against)
-        if svg:
-            shown.write_svg(drawn, svg)
-        if png:
-            shown.write_png(drawn, png)
-    if markdown:
-        text = shown.markdown(*stored, names=names, against=against)
-        if markdown == "-":
-            click.echo(text)
-            return
-        Path(markdown).write_text(text, "utf-8")
+    _write(stored, [Path(path).stem for path in results], against, files)
+    for path in exports:
+        export(stored[0], path, steps=steps)
     if as_json:
         said = [_conclusions(result, base) for result, base in zip(stored, bases, strict=True)]
         click.echo(json.dumps(said[0] if len(said) == 1 else said, indent=1))
-    else:
+    elif files["markdown"] != "-":
         for result, base in zip(stored, bases, strict=True):
-            Console().print(shown.table(result, against=base))
+            Console().print(table(result, against=base))
+
+
+def _write(stored: Sequence[Result], names: Sequence[str], against: str | None, files: dict[str, str | None]) -> None:
+    """Write what was asked for."""
+    from penstock.report import figures, markdown, page, studies, write_png, write_svg
+
+    if path := files["html"]:
+        Path(path).write_text(page(*stored, names=names, against=against), "utf-8")
+    if path := files["markdown"]:
+        text = markdown(*stored, names=names, against=against)
+        if path == "-":
+            click.echo(text, nl=False)
+        else:
+            Path(path).write_text(text, "utf-8")
+    if files["svg"] or files["png"]:
+        drawn = figures(studies(stored, names), against)
+        for write, folder in ((write_svg, files["svg"]), (write_png, files["png"])):
+            if folder:
+                write(drawn, folder)
 
 
 def _check_known(stored: Sequence[Result], against: str | None) -> None:

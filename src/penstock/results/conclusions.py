@@ -120,9 +120,14 @@ def standings(result: Result, name: str | None = None) -> list[Standing]:
 
 
 def slowest(result: Result, name: str | None = None) -> str | None:
-    """Name the system to compare with when nobody said: that of the last standing which has a value."""
+    """Name what to compare with when nobody said: the system of the last standing that has a value.
+
+    Where there is one system only, it is the cell of that standing.
+    """
     done = [standing for standing in standings(result, name) if standing.middle is not None]
-    return done[-1].system if done else None
+    if not done:
+        return None
+    return done[-1].cell if len(result.systems) == 1 else done[-1].system
 
 
 def band(result: Result, name: str | None = None) -> float:
