@@ -68,7 +68,11 @@
     });
     plot.addEventListener("pointerleave", hide);
   }
-  addEventListener("scroll", hide, { passive: true });
+  // To focus a point may scroll the page: the tip goes along with it.
+  addEventListener("scroll", () => {
+    const point = document.activeElement && document.activeElement.closest(".point");
+    if (point && !tip.hidden) show(point); else hide();
+  }, { passive: true });
 
   for (const button of document.querySelectorAll("[data-shows]")) {
     button.addEventListener("click", () => {

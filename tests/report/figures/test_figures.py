@@ -12,6 +12,7 @@ from penstock.report import figures, studies
 from penstock.results import waits
 from tests.report.made import race, sweep
 from tests.results.made import race as rates
+from tests.results.made import sweep as swept_rates
 
 
 def named(results, against=None, names=None):
@@ -92,6 +93,8 @@ def test_a_sweep_is_drawn_over_each_of_its_factors():
         "by-workers-accelerator-use",
         "by-latency-samples-per-second",
         "by-latency-accelerator-use",
+        "heat-penstock",
+        "heat-boto",
         "blocks",
     ]
     over = found["by-workers-samples-per-second"]
@@ -101,6 +104,22 @@ def test_a_sweep_is_drawn_over_each_of_its_factors():
     assert over.table.head[-1] == "of the ideal"
     assert over.table.rows[0][-1] == "100%"
     assert 'data-level="0.9"' in found["by-workers-accelerator-use"].plot.svg(860)
+
+
+def test_two_factors_make_a_heat_map_of_medians():
+    swept = sweep()
+    found = points(named([swept])["heat-penstock"])
+    values = {point.get("data-where"): float(point.get("data-value")) for point in found}
+    assert len(values) == 8
+    expected = median(swept.values("penstock, workers 4, latency 0.1", "samples_per_second").values())
+    assert values["workers 4, latency 0.1"] == expected
+    assert named([swept])["heat-penstock"].table.head == ("", "latency 0.001", "latency 0.1")
+
+
+def test_a_curve_says_where_its_knee_is():
+    rates = {("a", 1): [100.0], ("a", 2): [198.0], ("a", 4): [220.0]}
+    words = named([swept_rates(rates)])["by-workers-samples-per-second"].words
+    assert "More workers than these are hardly worth it: a: 2." in words
 
 
 def test_several_results_share_the_plots_of_one_metric_and_are_told_apart():

@@ -14,6 +14,7 @@ from penstock.report.plots import (
     Bar,
     Bars,
     Curves,
+    Heat,
     Level,
     Line,
     Place,
@@ -123,6 +124,18 @@ def test_shares_are_drawn_from_before_to_after():
     drawing = Shares("t", (Share("a", "ours", "cold", ((0.0, 1.0, "one"), (None, 0.5, "two"))),)).svg(860)
     found = points(drawing)
     assert [(point.get("data-before"), point.get("data-after")) for point in found] == [("0.0", "1.0"), (None, "0.5")]
+
+
+@given(st.lists(st.lists(st.none() | NUMBERS, min_size=3, max_size=3), min_size=1, max_size=6), WIDTHS)
+def test_a_heat_map_prints_every_number_and_is_darkest_at_the_largest(values, width):
+    rows, columns = tuple(f"r{n}" for n in range(len(values))), ("a", "b", "c")
+    drawing = Heat("t", "down", "across", rows, columns, tuple(map(tuple, values)), Unit("u")).svg(width)
+    tree = ET.fromstring(drawing)
+    found = [
+        (float(g.get("data-value")), float(g[0].get("fill-opacity"))) for g in tree.iter("g") if g.get("data-value")
+    ]
+    assert [value for value, _ in found] == [value for row in values for value in row if value is not None]
+    assert not found or max(found)[1] == max(shade for _, shade in found)
 
 
 def test_the_front_is_whom_nobody_beats_on_both():

@@ -27,6 +27,7 @@ def figures(shown: Sequence[Study], against: str | None = None) -> list[Figure]:
     for study in shown:
         found.append(rates.ratios(study, all_, against))
         found += sweeps.curves(study, all_)
+        found += sweeps.heats(study)
     found += [waits.distribution(all_), waits.steps(all_)]
     found += [costs.plane(some, name) for name, some in by_metric.items()]
     found += [caches.residency(all_), caches.devices(all_)]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.report.entries import levelled, titled
 from penstock.report.figures.figure import Figure, Table
-from penstock.report.plots import Axis, Curves, Level, Line, Spot
+from penstock.report.plots import Axis, Curves, Heat, Level, Line, Spot
 from penstock.report.units import Unit, unit_for
-from penstock.results import metric
+from penstock.results import metric, sweeps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from penstock.report.entries import Entry, Study
     from penstock.results import Factor
 
-__all__ = ["curves"]
+__all__ = ["curves", "heats"]
 
 # Beside the primary metric, where they were measured: a line across at what is looked for, or none.
 BESIDE = {"accelerator_use": 0.90, "latency_p50_seconds": None, "latency_p99_seconds": None}
@@ -94,6 +94,7 @@ def _curve(study: Study, mine: Sequence[Entry], factor: Factor, name: str) -> Fi
     title = f"{titled(name)} by {x.words}" + (f" · {study.name}" if study.name else "")
     plot = Curves(title, tuple(lines), x, Axis(titled(name), unit, is_log=is_latency), across)
     told = f"{metric(name).about} Marks: the median of the blocks; whiskers: its 95 % interval, from five blocks on."
+    told += _knees(study, factor, name)
     if any(line.ideal for line in lines):
         told += f" Thin and dotted: what {x.words} would give if each added as much as the first."
     head: tuple[str, ...] = ("", x.title, f"median, {unit.name}" if unit.name else "median", "95 %", "of the ideal")
@@ -101,6 +102,47 @@ def _curve(study: Study, mine: Sequence[Entry], factor: Factor, name: str) -> Fi
         head, rows = head[:-1], [row[:-1] for row in rows]
     slug = f"by-{factor.name}-{name}-{study.name}"
     return Figure(slug, title, told.strip(), plot, Table(head, tuple(rows)), tuple(lines))
+
+
+def _knees(study: Study, factor: Factor, name: str) -> str:
+    """Say beyond which level more is hardly worth it, where that is within what was measured."""
+    result, found = study.result, []
+    for curve in sweeps.curves(result, factor.name, name):
+        measured = [level for level, value in zip(curve.levels, curve.values, strict=True) if value is not None]
+        if curve.knee is not None and measured and curve.knee < max(measured):
+            rest = f", {levelled(curve.rest)}" if curve.rest else ""
+            found.append(f"{result.system(curve.system).label}{rest}: {curve.knee}")
+    words = factor.name.replace("_", " ")
+    return f" More {words} than these are hardly worth it: {'; '.join(found)}." if found else ""
+
+
+def heats(study: Study) -> list[Figure]:
+    """Lay a result's primary metric out over its first two factors, system by system."""
+    result = study.result
+    if len(result.factors) < 2:
+        return []
+    down, across = (factor.name for factor in result.factors[:2])
+    found = []
+    for grid in sweeps.grids(result, down, across):
+        values = [value for row in grid.values for value in row if value is not None]
+        if not values:
+            continue
+        unit, system = unit_for(metric(result.primary).unit, max(values)), result.system(grid.system)
+        twin = system.name.partition("#")[2]
+        who = system.label + (f", run {twin}" if twin else "") + (f", {levelled(grid.rest)}" if grid.rest else "")
+        who += f" · {study.name}" if study.name else ""
+        title = f"{titled(result.primary)}: {who}"
+        rows, columns = tuple(map(str, grid.rows)), tuple(map(str, grid.columns))
+        names = down.replace("_", " "), across.replace("_", " ")
+        plot = Heat(title, *names, rows, columns, grid.values, unit)
+        lines = tuple(
+            (f"{names[0]} {level}", *("-" if value is None else unit.of(value) for value in row))
+            for level, row in zip(grid.rows, grid.values, strict=True)
+        )
+        head = ("", *(f"{names[1]} {level}" for level in columns))
+        words = f"Medians of the blocks, {unit.name}, at every pair of levels. Darker is more."
+        found.append(Figure(f"heat-{grid.system}-{study.name}", title, words, plot, Table(head, lines)))
+    return found
 
 
 def _efficiency(spots: Sequence[Spot]) -> float:

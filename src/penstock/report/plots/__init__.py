@@ -7,6 +7,7 @@ hears the page, steps through it by keyboard, or tests it, gets what the eye get
 
 from penstock.report.plots.bars import Bar, Bars
 from penstock.report.plots.curves import Axis, Curves, Level, Line, Spot
+from penstock.report.plots.heat import Heat
 from penstock.report.plots.plane import Place, Plane
 from penstock.report.plots.ratios import Ratio, Ratios
 from penstock.report.plots.shares import Share, Shares
@@ -17,6 +18,7 @@ __all__ = [
     "Bar",
     "Bars",
     "Curves",
+    "Heat",
     "Level",
     "Line",
     "Place",
