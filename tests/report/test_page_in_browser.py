@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import json
 from statistics import median
 
@@ -57,6 +58,30 @@ def test_it_opens_without_complaint_asks_nobody_and_does_not_scroll_sideways(tab
         + ".map((one) => one.outerHTML.slice(0, 200))"
     )
     assert outside == []
+
+
+WORDS = """
+[...document.querySelectorAll('figure > .plot')].filter((plot) => plot.getClientRects().length).map((plot) =>
+  [plot.closest('figure').id, plot.getBoundingClientRect().toJSON(),
+   [...plot.querySelectorAll('text')].filter((one) => one.textContent.trim())
+     .map((one) => [one.textContent, one.getBoundingClientRect().toJSON()])])
+"""
+ROWS = ("bars", "ratios", "cache", "device", "heat")  # where no word may lie on another
+
+
+@pytest.mark.parametrize("name", ["race.html", "sweep.html"])
+@pytest.mark.parametrize("width", [360, 1100])
+def test_words_stay_within_their_plot_and_off_each_other(tab, pages, name, width):
+    tab.resize(width, is_phone=width < 600)
+    tab.open(pages / name)
+    for figure, plot, words in tab.ask(WORDS):
+        for text, box in words:
+            assert plot["left"] - 2 <= box["left"], (figure, text)
+            assert box["right"] <= plot["right"] + 2, (figure, text)
+        if figure.startswith(ROWS):
+            for (one, a), (other, b) in itertools.combinations(words, 2):
+                apart = a["right"] <= b["left"] + 1 or b["right"] <= a["left"] + 1
+                assert apart or a["bottom"] <= b["top"] + 4 or b["bottom"] <= a["top"] + 4, (figure, one, other)
 
 
 def test_bars_are_drawn_as_long_as_the_medians_of_the_result(tab, pages, result):

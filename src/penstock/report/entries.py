@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from penstock.results import compared, metric, standings, validity
+from penstock.results import compared, metric, slowest, standings, validity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +30,7 @@ class Study:
     name: str
     result: Result
     _standings: dict[str, list[Standing]] = field(default_factory=dict, repr=False, compare=False)
+    _slowest: list[str | None] = field(default_factory=list, repr=False, compare=False)
     _findings: list[tuple[Finding, ...]] = field(default_factory=list, repr=False, compare=False)
     _compared: dict[str, list[Comparison]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -48,10 +49,13 @@ class Study:
         return self._findings[0]
 
     def base(self, against: str | None) -> str | None:
-        """Name what its systems are compared with: what was asked for where it has that, or its slowest system."""
+        """Name what its cells are compared with: what was asked for where it has that, or what is slowest."""
         named = {system.name for system in self.result.systems} | {cell.name for cell in self.result.cells}
-        done = [standing for standing in self.standings() if standing.middle is not None]
-        return against if against in named else done[-1].system if done else None
+        if against in named:
+            return against
+        if not self._slowest:
+            self._slowest.append(slowest(self.result))
+        return self._slowest[0]
 
     def compared(self, against: str | None) -> list[Comparison]:
         """Compare its cells with that base; nothing where no run succeeded."""

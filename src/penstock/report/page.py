@@ -184,9 +184,14 @@ def _figure(figure: Figure) -> str:
     keys = f'<div class="key" role="group" aria-label="Lines shown">{buttons}</div>' if buttons else ""
     return (
         f'<figure id="{name}" aria-labelledby="{name}-title"><h3 id="{name}-title">{escape(figure.title)}</h3>'
-        f'<p class="soft">{escape(figure.words)}</p>{drawn}{keys}'
+        f'<p class="soft">{_kept(figure.words)}</p>{drawn}{keys}'
         f"<details><summary>As a table</summary>{_table(figure.table, '', (), figure.title)}</details></figure>"
     )
+
+
+def _kept(words: str) -> str:
+    """Keep numbers and their percent signs on one line."""
+    return escape(words).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _button(line: Line) -> str:

@@ -85,7 +85,8 @@ def ratios(study: Study, shown: Sequence[Entry], against: str | None) -> Figure 
         )
         interval = f"{one.interval[0]:.3f} to {one.interval[1]:.3f}" if one.interval else "-"
         lines.append((name.label, f"{one.middle:.3f}", interval, one.verdict, f"{one.p:.3g}", f"{one.p_holm:.3g}"))
-    system = next((system.label for system in study.result.systems if system.name == base), base)
+    system = next((system.label for system in study.result.systems if system.name == base), None)
+    system = system or entry[base].label
     width = band(study.result)
     title = f"Times {system}" + (f" · {study.name}" if study.name else "")
     words = (

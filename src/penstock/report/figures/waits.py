@@ -32,8 +32,7 @@ def _longer(waits: Waits) -> tuple[tuple[float, float], ...]:
         end = min(histograms.upper_edge(number), waits.longest_seconds)
         path.append((end, left / total))
         left -= waits.counts[number]
-        if left:
-            path.append((end, left / total))
+        path.append((end, max(left, 1) / total))  # of the last class the longest stays: nothing waited longer than it
     return tuple(path)
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["NARROW", "framed", "is_narrow", "point", "shape", "shorten", "tag", "text", "width_of"]
 
 NARROW = 560  # drawings less wide than this are laid out for phones
-CHARACTER = 7.0  # the width of one, about, at 13 pixels
+CHARACTER = 7.6  # the width of one, about, at 13 pixels
 SHAPES = ("circle", "square", "diamond", "up", "down", "cross")
 
 

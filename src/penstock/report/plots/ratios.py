@@ -49,8 +49,8 @@ class Ratios:
         narrow = is_narrow(width)
         row, drop = (46, 20) if narrow else (34, 0)
         printed = [f"{ratio.value:.2f}x {ratio.verdict}".strip() for ratio in self.rows]
-        left = 14.0 if narrow else min(290.0, 24 + max(width_of(ratio.name) for ratio in self.rows))
-        right = width - 14.0 if narrow else width - 24 - max(map(width_of, printed))
+        left = 24.0 if narrow else min(290.0, 24 + max(width_of(ratio.name) for ratio in self.rows))
+        right = width - 24.0 if narrow else width - 40 - max(map(width_of, printed))
         scale = self._scale(left, right)
         bottom = 8 + row * len(self.rows)
         low, high = scale.place(1 / (1 + self.band)), scale.place(1 + self.band)
