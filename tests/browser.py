@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -158,11 +159,13 @@ def started(profile):
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         port = None
-        for line in process.stderr:  # says where it listens, then little
+        for line in process.stderr:
             if line.startswith("DevTools listening on "):
                 port = int(line.split("127.0.0.1:")[1].split("/")[0])
                 break
         assert port, "the browser ended before it listened"
+        # What it says from then on is nobody's concern, but a full pipe would stop it.
+        threading.Thread(target=process.stderr.read, daemon=True).start()
         yield Browser(port)
     finally:
         process.terminate()
