@@ -36,7 +36,9 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where a result goes."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, not as a table."),
-        click.option("--html", type=click.Path(dir_okay=False), help="Also write the result here, as a page with plots."),
+        click.option(
+            "--html", type=click.Path(dir_okay=False), help="Also write the result here, as a page with plots."
+        ),
         click.option("--out", type=click.Path(), help="Also write the result here, as JSON."),
         click.option("--against", help="The system or cell to compare with (default: the slowest system)."),
     ):
