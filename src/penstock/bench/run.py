@@ -68,7 +68,8 @@ def ask(
         words = [line for line in said.read().splitlines() if line.strip()][-LINES_KEPT:]
     if status == "ok":
         status = "failed"
-        words.append(_ending(child.returncode))
+        if child.returncode < 0 or not words:
+            words.append(_ending(child.returncode))
     else:
         words.append(f"killed after {time.monotonic() - begin:.0f} s")
     return {"status": status, "message": "\n".join(words)}
