@@ -110,6 +110,10 @@ def of_streaming(request: dict[str, Any]) -> Iterator[Iterable[Any]]:
 
     with tempfile.TemporaryDirectory() as local:
         dataset = Photos(remote=request["url"], local=local, shuffle=True, batch_size=BATCH)
+        for stream in dataset.streams:
+            # The client that fetched the index keeps its connection open. Workers are forks and would inherit both: two
+            # that ask over one connection take each other's answers, or wait 60 s for them (LOG.md).
+            stream._downloader.clean_up()  # noqa: SLF001  it is not offered otherwise
         for _ in range(request["epochs"]):
             yield ((images, ids.tolist()) for images, ids in DataLoader(dataset, batch_size=BATCH, num_workers=2))
 

@@ -30,11 +30,16 @@ def access(endpoint: str) -> Access:
 
 
 def uploaded(server: S3Server, folder: Path, name: str) -> str:
-    """Put the files of a folder into the server's bucket; the URL."""
+    """Put a packed dataset into the server's bucket; the URL."""
+    return put(server, folder, name, last="penstock.json")
+
+
+def put(server: S3Server, folder: Path, name: str, *, last: str | None = None) -> str:
+    """Put the files of a folder into the server's bucket, unless the last of them is there; the URL."""
     url = f"s3://{server.bucket}/{name}"
     store = ObjectStore(url, access(server.endpoint))
-    if store.size("penstock.json") is None:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                store.write(path.relative_to(folder).as_posix(), path.read_bytes())
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    if store.size(last or files[-1]) is None:
+        for file in files:
+            store.write(file, (folder / file).read_bytes())
     return url

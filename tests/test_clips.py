@@ -26,6 +26,7 @@ from penstock.transforms import (
     ToDtype,
 )
 from penstock.types import Column
+from tests import gulps
 from tests.clip_datasets import COUNTS, SIZES, clip_field, frames, records, untouched, write_dataset
 from tests.images import jpeg, photo
 
@@ -363,3 +364,21 @@ def test_of_untouched_clips_the_first_frame_that_is_shown_says_the_size(tmp_path
     assert [(error.sample, error.frame) for error in told.errors] == [("0001", 1), ("0002", 0)]
     with Loader(opened, transforms=[ClipSample(2, 1, start=1), *MOVES], **options) as loader:
         assert loader.load([0, 1, 2]).ids.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("shuffle", ["full", "window", False])
+def test_a_gulp_directory_is_loaded_in_place(tmp_path, shuffle):
+    opened = penstock.open(gulps.written_by_gulpio2(tmp_path / "gulp", range(7), 3, frames=9))
+    clips = [field for field in opened.fields if field.endswith("clip")]
+    assert clips == ["clip"]
+    sample = ClipSample(4, 2, start=1)
+    with Loader(opened, batch_size=3, transforms=[sample, CenterCrop(24)], fields=clips, shuffle=shuffle) as loader:
+        found = {
+            number: clip for batch in loader for number, clip in zip(batch.ids.tolist(), batch["clip"], strict=True)
+        }
+    assert sorted(found) == list(range(7))
+    for number, clip in found.items():
+        whole = opened[number, 1:8:2].clip()
+        top, left = (round((side - 24) / 2) for side in whole.shape[1:3])
+        oracle = whole[:, top : top + 24, left : left + 24].astype(int)
+        assert np.abs(clip.transpose(1, 2, 3, 0) - oracle).mean() < 0.6

@@ -12,14 +12,15 @@ from torch.utils.data import DataLoader
 
 import penstock
 from penstock.errors import PenstockError, UsageError
+from penstock.ingest.object_lister import index_objects
 from penstock.loader import Loader
 from penstock.order import WindowShuffle
 from penstock.storage.location import Requests
 from penstock.testing.faults import FAULTS, FaultProxy, Profile
 from penstock.torch import Dataset
 from penstock.transforms import RandomResizedCrop
-from tests.datasets import COUNT, masked, packed
-from tests.stores import IMPATIENT, access, allow, uploaded
+from tests.datasets import COUNT, folder, masked, packed
+from tests.stores import IMPATIENT, access, allow, put, uploaded
 
 CROP = RandomResizedCrop(16)
 WINDOW = WindowShuffle(lanes=4, window_bytes=24_000, block_bytes=6_000)
@@ -95,11 +96,33 @@ def test_ranks_fetch_their_share_and_no_more(url, seaweedfs):
     assert sum(fetched) <= 1.05 * whole
 
 
-@pytest.mark.parametrize("shuffle", ["full", WINDOW], ids=["full", "window"])
+@pytest.fixture
+def opened_as(url, seaweedfs, tmp_path):
+    """Open the photographs in the store, packed or loose, and again where they are on the disk."""
+
+    def opened(form):
+        if form == "packed":
+            return penstock.open(url, access=access(seaweedfs.endpoint)), penstock.open(packed())
+        loose = put(seaweedfs, folder(), "loader/photos")
+        lists = tmp_path / "far.parquet", tmp_path / "near.parquet"
+        for place, at in zip((loose, folder()), lists, strict=True):
+            told = access(seaweedfs.endpoint) if at == lists[0] else None
+            index_objects(place, at, checksums=form == "summed", access=told)
+        return penstock.open(lists[0], access=access(seaweedfs.endpoint)), penstock.open(lists[1])
+
+    return opened
+
+
+FORMS = [("packed", "full"), ("packed", WINDOW), ("loose", "full"), ("summed", "full")]
+
+
+@pytest.mark.parametrize(("form", "shuffle"), FORMS, ids=["packed", "packed, window", "loose", "loose, summed"])
 @pytest.mark.parametrize("name", FAULTS)
-def test_on_a_bad_line_an_epoch_is_whole_and_right_or_ends_with_a_clear_error_in_time(url, seaweedfs, name, shuffle):
-    expected = batches(packed(), shuffle)
-    opened = penstock.open(url, access=access(seaweedfs.endpoint))
+def test_on_a_bad_line_an_epoch_is_whole_and_right_or_ends_with_a_clear_error_in_time(
+    opened_as, seaweedfs, name, form, shuffle
+):
+    opened, near = opened_as(form)
+    expected = batches(near, shuffle)
     with FaultProxy(seaweedfs.host, seaweedfs.port, FAULTS[name], seed=11) as proxy:
         began = time.monotonic()
         through(opened, proxy)
@@ -112,22 +135,38 @@ def test_on_a_bad_line_an_epoch_is_whole_and_right_or_ends_with_a_clear_error_in
         assert sum(proxy.counts.requests.values()) > 0
 
 
-@pytest.mark.parametrize("name", ["refuse", "truncate", "reset", "wrong_range", "lengthen", "drip", "silence"])
-def test_faults_that_are_noticed_are_outlasted(url, seaweedfs, name):
-    opened = penstock.open(url, access=access(seaweedfs.endpoint))
+NOTICED = ["refuse", "truncate", "reset", "wrong_range", "lengthen", "drip", "silence"]
+OUTLASTED = [*((name, "packed", WINDOW) for name in NOTICED), *((name, "loose", "full") for name in [*NOTICED, "flip"])]
+
+
+@pytest.mark.parametrize(("name", "form", "shuffle"), OUTLASTED)
+def test_faults_that_are_noticed_are_outlasted(opened_as, seaweedfs, name, form, shuffle):
+    opened, near = opened_as(form)
     with FaultProxy(seaweedfs.host, seaweedfs.port, FAULTS[name], seed=2) as proxy:
         through(opened, proxy)
-        assert same(batches(opened, WINDOW), batches(packed(), WINDOW))
+        assert same(batches(opened, shuffle), batches(near, shuffle))
         (told,), _ = opened.stored.statistics()
         assert told.retries + told.hedges > 0
 
 
-def test_bytes_that_come_damaged_are_asked_for_again(url, seaweedfs):
-    opened = penstock.open(url, access=access(seaweedfs.endpoint))
+@pytest.mark.parametrize("form", ["packed", "loose", "summed"])
+def test_bytes_that_come_damaged_are_asked_for_again(opened_as, seaweedfs, form):
+    opened, near = opened_as(form)
     with FaultProxy(seaweedfs.host, seaweedfs.port, Profile(flip=0.3), seed=4) as proxy:
         through(opened, proxy)
-        assert same(batches(opened, False, on_error="skip")[:2], batches(packed(), False)[:2])
+        assert same(batches(opened, False, on_error="skip")[:2], batches(near, False)[:2])
         assert proxy.counts.faults["flip"] > 0
+
+
+@pytest.mark.parametrize("form", ["packed", "loose", "summed"])
+def test_bytes_that_come_damaged_every_time_are_the_samples_errors(opened_as, seaweedfs, form):
+    opened, _ = opened_as(form)
+    with FaultProxy(seaweedfs.host, seaweedfs.port, Profile(flip=1.0), seed=4) as proxy:
+        through(opened, proxy, replace(IMPATIENT, deadline_seconds=1.0))
+        with pytest.raises(
+            PenstockError, match=r"(?s)(stored bytes do not match|the store sent other bytes).*sample class"
+        ):
+            batches(opened)
 
 
 def test_a_server_that_goes_away_in_the_middle_is_an_error_with_sample_and_object(url, seaweedfs):
@@ -175,7 +214,7 @@ def test_a_fork_before_the_first_request_is_no_fork_at_all(url, seaweedfs):
         "import os, sys, penstock\n"
         "from tests.stores import access\n"
         "child = os.fork()\n"
-        "print(len(penstock.open(sys.argv[1], access=access(sys.argv[2]))), flush=True)\n"
+        "os.write(1, b'%d ' % len(penstock.open(sys.argv[1], access=access(sys.argv[2]))))\n"  # two write: each at once
         "if child: os._exit(os.waitpid(child, 0)[1])\n"
     )
     done = subprocess.run(

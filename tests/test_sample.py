@@ -2,6 +2,7 @@
 
 import io
 
+import gulpio2
 import numpy as np
 import pytest
 from PIL import Image
@@ -10,6 +11,7 @@ import penstock
 from penstock.errors import ChecksumError, ImageError, UsageError
 from penstock.sample import Sample
 from penstock.types import StoredField
+from tests import gulps
 from tests.clip_datasets import COUNTS, SIZES, clip_field, frames, records, untouched, write_dataset
 from tests.datasets import packed
 from tests.images import jpeg, photo
@@ -106,3 +108,14 @@ def test_an_unreadable_untouched_clip_is_given_as_it_is(tmp_path):
     samples[0].fields["clip"] = StoredField(b"nothing ", "mjpeg", 1, 1, frames=(8,))
     stored = untouched(tmp_path / "raw", samples)[0].fields["clip"]
     assert (stored.format, stored.data) == ("unknown", b"nothing ")
+
+
+def test_frames_of_a_gulp_directory_are_those_that_gulpio2_gives(tmp_path):
+    folder = gulps.written_by_gulpio2(tmp_path / "gulp", range(5), 2, frames=9)
+    theirs, opened = gulpio2.GulpDirectory(str(folder)), penstock.open(folder)
+    for number in range(5):
+        for which in (slice(None), slice(2, 8, 3), slice(5, 99), [0, 4, 8]):
+            sample = opened[number, which]
+            expected = np.stack(theirs[sample.key, which][0]).astype(int)
+            assert sample.clip().shape == expected.shape
+            assert np.abs(sample.clip() - expected).mean() < 2  # theirs uses a faster, less exact transform

@@ -1,6 +1,7 @@
-"""How many threads there are, native ones included."""
+"""How many threads there are, native ones included; and which of them a Ctrl-C reaches."""
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -18,3 +19,16 @@ def settles_at(count):
     while tasks() > count and time.monotonic() < deadline:
         os.sched_yield()
     return tasks() <= count
+
+
+def interrupted_elsewhere(is_waiting):
+    """Have another thread take a Ctrl-C once the main thread waits, whose wait it does not interrupt."""
+
+    def interrupt():
+        while not is_waiting():
+            os.sched_yield()
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    return thread

@@ -359,7 +359,7 @@ class Dataset:
             byte_range=byte_range(column, number, frame),
             got=f"{sums[0]:08x}",
             expected=f"{sums[1]:08x}",
-            hint="run `penstock verify` on the dataset; pack it again or restore the file",
+            hint="restore the file, or pack or list it again; of packed data `penstock verify` tells more",
         )
 
     def _described(self, number: int, name: str, data: bytes, frames: tuple[int, ...] | None = None) -> StoredField:

@@ -62,6 +62,7 @@ class Case:
     change: Callable[[Path], None]  # makes one item another one, at any size, with any time
     lose: Callable[[Path], str]  # takes away or breaks one item; gives what the report must call it
     is_plain: bool = True  # False: it is only taken where `kind` says so
+    is_of_files: bool = False  # its images are files of their own, so that it can be opened in place as a folder can
 
 
 def name(check: Callable[..., None]) -> str:
@@ -192,7 +193,7 @@ def an_option_that_it_does_not_know_is_refused(case: Case, folder: Path) -> None
 def opened_in_place_it_is_the_same_as_packed(case: Case, folder: Path) -> None:
     """A kind that can be opened in place is; any other says that it must be packed first."""
     made = case.made(folder)
-    opens = kind_named(case.kind).seen is not None or case.kind == "image-folder"
+    opens = kind_named(case.kind).seen is not None or case.kind == "image-folder" or case.is_of_files
     if not (opens and case.is_plain):
         with pytest.raises(UsageError, match=r"in place|no dataset here"):
             penstock.open(made.path)

@@ -1,13 +1,16 @@
 """An event loop in a thread of its own: in order, bounded, and every wait ends."""
 
 import asyncio
+import gc
+import sys
 import threading
 from concurrent.futures import CancelledError
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 
 import pytest
 
-from penstock.errors import StalledError
+import penstock.pipeline.loop
+from penstock.errors import StalledError, UsageError
 from penstock.pipeline.loop import Loop
 from penstock.pipeline.queue import Closed
 from penstock.pipeline.worker import Failure
@@ -191,3 +194,83 @@ def test_closing_does_not_wait_for_a_coroutine_that_holds_the_thread_up(make):
     (thread,) = loop_threads()
     gate.set()
     thread.join(DEADLINE_SECONDS)
+
+
+def test_whoever_waits_for_a_coroutine_that_will_not_be_cancelled_is_let_go(make, monkeypatch):
+    monkeypatch.setattr(penstock.pipeline.loop, "LEAVING_SECONDS", 0.01)
+    gate, begun = threading.Event(), threading.Event()
+
+    async def stubborn():
+        begun.set()
+        while not gate.is_set():
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+
+    loop = make()
+    future = loop.begin(stubborn)
+    assert begun.wait(DEADLINE_SECONDS)
+    loop.close()
+    with pytest.raises(CancelledError):
+        future.result(DEADLINE_SECONDS)
+    gate.set()
+    loop.leave()
+
+
+class LeftSlowly:
+    """A context that is left when its gate is opened."""
+
+    def __init__(self):
+        self.gate = threading.Event()
+
+    async def __aenter__(self):
+        pass
+
+    async def __aexit__(self, *_):
+        await asyncio.to_thread(self.gate.wait, DEADLINE_SECONDS)
+
+
+def test_a_context_that_is_left_slowly_is_waited_for_by_whoever_wants_to_enter_it_again(make, monkeypatch):
+    monkeypatch.setattr(penstock.pipeline.loop, "LEAVING_SECONDS", 0.01)
+    context = LeftSlowly()
+    loop = make(context, deadline_seconds=0.1)
+    loop.begin(giving(1)).result(DEADLINE_SECONDS)
+    loop.leave()  # it is not closed, so there is nothing to wait for
+    loop.close()
+    with pytest.raises(StalledError, match=r"LeftSlowly.__aexit__, or a coroutine .* did not end"):
+        loop.leave()
+    (thread,) = loop_threads()
+    context.gate.set()
+    thread.join(DEADLINE_SECONDS)
+    loop.leave()
+
+
+@pytest.mark.parametrize("way", ["exit", "stop"])
+def test_a_loop_that_somebody_ends_is_an_error_for_all_who_wait_and_for_who_comes_later(make, way):
+    together = threading.Barrier(2)
+
+    async def end():
+        together.wait(DEADLINE_SECONDS)
+        loop = asyncio.get_running_loop()
+        loop.call_soon(sys.exit if way == "exit" else loop.stop)
+        await hang()
+
+    loop = make()
+    futures = [loop.begin(hang), loop.begin(end)]
+    together.wait(DEADLINE_SECONDS)
+    for future in futures:
+        assert "has ended" in str(future.result(DEADLINE_SECONDS).error)
+    loop._thread.join(DEADLINE_SECONDS)
+    with pytest.raises(UsageError, match="has ended") as raised:
+        loop.begin(giving(1))
+    assert isinstance(raised.value.__cause__, SystemExit if way == "exit" else RuntimeError)
+
+
+def test_where_no_loop_can_be_made_that_is_the_error(make, monkeypatch):
+    def refuse():
+        raise OSError("too many open files")
+
+    loop = make()
+    monkeypatch.setattr(asyncio.events, "new_event_loop", refuse)
+    with pytest.raises(OSError, match="too many open files"):
+        loop.begin(giving(1))
+    gc.collect()  # a coroutine that was never awaited would be a warning

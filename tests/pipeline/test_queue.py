@@ -1,10 +1,12 @@
 """The ordered queue: numbers decide, bounds hold, and every wait ends."""
 
 import threading
+import time
 
 import pytest
 
 from penstock.pipeline.queue import Closed, Finished, OrderedQueue
+from tests.threads import interrupted_elsewhere
 
 
 def in_thread(function, *arguments):
@@ -89,3 +91,13 @@ def test_occupancy_is_the_share_that_lay_ready():
     queue.get()  # one of two
     assert queue.occupancy == 0.75
     assert OrderedQueue(2).occupancy == 0
+
+
+def test_a_ctrl_c_that_does_not_interrupt_the_consumers_wait_is_noticed_soon():
+    queue = OrderedQueue(1)
+    thread = interrupted_elsewhere(lambda: queue._arrived._waiters)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        queue.get(timeout_seconds=60)
+    thread.join(10)
+    assert time.monotonic() - began < 20

@@ -39,9 +39,9 @@ class Counted:
     def __init__(self, folder):
         self._store, self.place, self.read_bytes = LocalStore(str(folder)), str(folder), 0
 
-    def begin(self, names, plan, block, *, ways=None):
+    def begin(self, names, plan, block, *, ways=None, sizes=None):
         self.read_bytes += int(plan.length.sum())
-        return self._store.begin(names, plan, block, ways=ways)
+        return self._store.begin(names, plan, block, ways=ways, sizes=sizes)
 
     def read(self, name):
         return self._store.read(name)

@@ -9,6 +9,7 @@ from penstock.errors import StorageError, UsageError
 from penstock.storage.location import Access, Requests
 from penstock.storage.object import ObjectStore
 from penstock.storage.ranges import plan_reads
+from penstock.testing.faults import FAULTS, FaultProxy
 from tests.stores import access, allow
 
 BODY = np.random.default_rng(3).integers(0, 256, 300_000, np.uint8).tobytes()
@@ -77,6 +78,52 @@ def test_a_long_read_is_several_requests_and_one_beyond_the_end_says_how_much_th
     assert (failure.read, failure.arrived, failure.error) == (0, len(large) - 100, None)
     assert block[: len(large) - 100].tobytes() == large[100:]
     assert store.statistics().requests > 1
+
+
+LARGE = np.random.default_rng(4).integers(0, 256, 11 * 2**20, np.uint8).tobytes()
+
+
+@pytest.mark.parametrize("server", ["seaweedfs", "nginx", "rclone"])
+def test_a_large_object_is_read_by_many_requests_where_the_server_gives_ranges(server, request, monkeypatch):
+    name, server = server, request.getfixturevalue(server)
+    if name == "nginx":
+        (server.folder / "large.bin").write_bytes(LARGE)
+        store = ObjectStore(server.endpoint)
+    else:
+        allow(monkeypatch, server)
+        store = ObjectStore(f"s3://{server.bucket}", access(server.endpoint))
+        store.write("large.bin", LARGE)
+    assert store.read("large.bin") == LARGE
+    assert store.statistics().requests > 4
+
+
+@pytest.mark.parametrize("name", ["truncate", "reset", "stall", "refuse", "wrong_range", "silence"])
+def test_a_large_object_is_read_over_a_bad_line(store, seaweedfs, name):
+    store.write("large.bin", LARGE)
+    with FaultProxy(seaweedfs.host, seaweedfs.port, FAULTS[name], seed=3) as proxy:
+        far = ObjectStore(store.location, access(f"http://{proxy.host}:{proxy.port}"))
+        assert far.read("large.bin") == LARGE
+        assert far.statistics().retries + far.statistics().hedges > 0
+
+
+def test_a_whole_read_that_comes_damaged_is_made_again(store, seaweedfs):
+    store.write("list.json", BODY)
+    with FaultProxy(seaweedfs.host, seaweedfs.port, FAULTS["flip"], seed=3) as proxy:
+        far = ObjectStore(store.location, access(f"http://{proxy.host}:{proxy.port}"))
+        assert [far.read("list.json") == BODY for _ in range(20)] == [True] * 20
+        assert proxy.counts.faults["flip"] > 0
+
+
+def test_a_store_that_gives_no_ranges_says_at_once_that_an_object_is_too_large_for_a_part_of_it(rclone, monkeypatch):
+    allow(monkeypatch, rclone)
+    monkeypatch.setattr("penstock.storage.fetch.WHOLE_MOST_BYTES", 1_000_000)
+    store = ObjectStore(f"s3://{rclone.bucket}", access(rclone.endpoint))
+    store.write("large.bin", LARGE)
+    plan = plan_reads(np.zeros(1, np.int32), np.array([1000]), np.array([5000]))
+    (failure,) = store.begin(["large.bin"], plan, np.zeros(plan.block_bytes, np.uint8)).failures()
+    with pytest.raises(StorageError, match=r"gives no ranges.*11,534,336 bytes.*large\.bin"):
+        raise failure.error
+    assert store.read("large.bin") == LARGE
 
 
 def test_a_store_travels_to_another_process_without_its_connection_or_a_secret(store, seaweedfs):

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Subset, SubsetRandomSampler, TensorDataset
 
+import penstock.pipeline.loop
 import penstock.torch.concurrent
 from penstock.errors import StalledError, UsageError
 from penstock.torch import ConcurrentLoader
+from penstock.torch.fetching import ByLoop
 from tests.torch.items import DEADLINE_SECONDS, AsyncBackwards, AsyncItems, Backwards, Items
 
 BOTH = pytest.mark.parametrize("kind", [Items, AsyncItems])
@@ -336,6 +338,70 @@ def test_a_dataset_that_is_an_asynchronous_context_is_entered_for_each_iteration
     assert dataset.seen == ["opened", "closed"] * 4
 
 
+def test_a_dataset_that_is_left_slowly_is_not_entered_again_before_that(monkeypatch):
+    class Slow(Session):
+        gate = threading.Event()
+
+        async def __aexit__(self, *_):
+            await asyncio.to_thread(self.gate.wait, DEADLINE_SECONDS)
+            await super().__aexit__()
+
+    monkeypatch.setattr(penstock.pipeline.loop, "LEAVING_SECONDS", 0.01)
+    leave, dataset = ByLoop.leave, Slow(10)
+    monkeypatch.setattr(ByLoop, "leave", lambda fetching: (dataset.gate.set(), leave(fetching)))
+    loader = ConcurrentLoader(dataset, batch_size=5)
+    for _ in range(2):
+        assert plain(loader) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
+    ended_threads()
+    assert dataset.seen == ["opened", "closed"] * 2
+
+
+def test_a_dataset_needs_no_items_but_asynchronous_ones():
+    class Only:
+        def __len__(self):
+            return 3
+
+        async def __getitem_async__(self, index):
+            return index
+
+    assert plain(ConcurrentLoader(Only(), batch_size=2)) == [[0, 1], [2]]
+
+
+@BOTH
+def test_a_deadline_may_be_infinite(kind):
+    assert plain(ConcurrentLoader(kind(3), batch_size=2, deadline_seconds=float("inf"))) == [[0, 1], [2]]
+
+
+@pytest.mark.parametrize("inner", [Items, AsyncItems])
+@BOTH
+def test_a_loader_within_the_items_of_a_loader(kind, inner):
+    def total(index):
+        return sum(batch.sum() for batch in ConcurrentLoader(inner(index + 2), batch_size=2, concurrency=2))
+
+    assert plain(ConcurrentLoader(kind(4, total), batch_size=4, concurrency=2)) == [[1, 3, 6, 10]]
+    for _ in ConcurrentLoader(kind(40, total), concurrency=2):
+        break
+    ended_threads()
+
+
+@BOTH
+def test_a_batch_sampler_is_taken_as_it_is_and_epoch_after_epoch_anew(kind):
+    class Growing:
+        """Batches of tensors, tuples and ranges, more of them in each epoch."""
+
+        epoch = 0
+
+        def __iter__(self):
+            self.epoch += 1
+            for number in range(self.epoch):
+                yield (torch.arange(number, number + 2), (number,), range(3))[number % 3]
+
+    loader = ConcurrentLoader(kind(9, int), batch_sampler=Growing())
+    found = [plain(loader) for _ in range(4)]
+    assert found[0] == [[0, 1]]
+    assert found[3] == [[0, 1], [1], [0, 1, 2], [3, 4]]
+
+
 def test_a_context_that_cannot_be_entered_is_an_error_of_the_first_batch():
     class Refused(Session):
         async def __aenter__(self):
@@ -369,7 +435,9 @@ def test_a_dataset_without_indices_is_refused(dataset):
     [
         ({"concurrency": 0}, "concurrency: got 0, expected a whole number, at least 1"),
         ({"concurrency": 1.5}, r"concurrency: got 1\.5"),
-        ({"deadline_seconds": 0}, "deadline_seconds: got 0, expected more than 0"),
+        ({"deadline_seconds": 0}, "deadline_seconds: got 0, expected seconds, more than 0"),
+        ({"deadline_seconds": "9"}, "deadline_seconds: got '9'"),
+        ({"deadline_seconds": float("nan")}, "deadline_seconds: got nan"),
         ({"shuffle": True, "sampler": [0]}, "mutually exclusive"),
         ({"batch_size": 0}, "batch_size should be a positive integer"),
     ],

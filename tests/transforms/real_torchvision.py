@@ -6,6 +6,9 @@ Reads torchvision's own objects, and compares the size rules of Resize and the p
 Loads images of mixed sizes through transforms that the decoder cannot do.
 """
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import torch
 from torchvision import transforms as v1
@@ -15,8 +18,9 @@ from torchvision.transforms import InterpolationMode, v2
 import penstock
 from penstock.order import Draws
 from penstock.torch import Loader
-from penstock.transforms import Plan
+from penstock.transforms import CenterCrop, ClipSample, Plan, RandomHorizontalFlip, RandomResizedCrop
 from penstock.transforms.canvas import Canvas
+from tests.clip_datasets import records, write_dataset
 from tests.datasets import packed
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -100,6 +104,33 @@ def check_a_transform_that_the_decoder_cannot_do_fixes_the_size():
                 whole = torch.from_numpy(dataset[number].image()).permute(2, 0, 1)
                 expected = old.transforms[1](old.transforms[0](whole))
                 assert (image * 255 - expected).abs().mean() <= 0.6
+
+
+def check_clips_go_through_compositions_made_for_videos():
+    floats = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
+    native = v2.Compose([v2.RandomResizedCrop(24), v2.RandomHorizontalFlip(), *floats])
+    jitter = v2.Compose([v2.RandomResizedCrop(24), v2.ColorJitter(0.4, 0.4), v2.RandomGrayscale(), *floats])
+    bicubic = v2.Compose([v2.RandomResizedCrop(24, interpolation=InterpolationMode.BICUBIC), *floats])
+    mixing = [v2.CutMix(num_classes=5), v2.MixUp(num_classes=5)]
+    with tempfile.TemporaryDirectory() as folder:
+        clips = write_dataset(Path(folder) / "clips.pen", records())
+        for layout, shape in (("CTHW", (3, 5, 24, 24)), ("TCHW", (5, 3, 24, 24))):
+            for moves in ([native], [jitter], [bicubic], [native, mixing[0]], [native, mixing[1]]):
+                transforms = [ClipSample(5, 2, layout=layout), *moves]
+                with Loader(clips, batch_size=4, transforms=transforms, shuffle=False) as loader:
+                    for images, labels in loader:
+                        assert images.shape == (len(labels), *shape)
+                        assert images.dtype == torch.float32
+        own = [ClipSample(5, 2), RandomResizedCrop(24), RandomHorizontalFlip(), *floats]
+        with (
+            Loader(clips, batch_size=11, transforms=own) as one,
+            Loader(clips, batch_size=11, transforms=[ClipSample(5, 2), native]) as other,
+        ):
+            assert torch.equal(next(iter(one)).images, next(iter(other)).images)
+        # What torchvision makes of a whole video of one clip: the same colours for every frame.
+        with Loader(clips, batch_size=1, transforms=[ClipSample(5, 2), CenterCrop(32), v2.Grayscale(3)]) as loader:
+            found = next(iter(loader)).images[0]
+        assert torch.equal(found[0], found[1])
 
 
 if __name__ == "__main__":

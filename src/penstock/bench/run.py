@@ -68,10 +68,19 @@ def ask(
         words = [line for line in said.read().splitlines() if line.strip()][-LINES_KEPT:]
     if status == "ok":
         status = "failed"
-        words = words or [f"ended with code {child.returncode} and no word"]
+        if child.returncode < 0 or not words:
+            words.append(_ending(child.returncode))
     else:
         words.append(f"killed after {time.monotonic() - begin:.0f} s")
     return {"status": status, "message": "\n".join(words)}
+
+
+def _ending(code: int) -> str:
+    """Say how a child ended that did not answer."""
+    if code >= 0:
+        return f"ended with code {code}"
+    told = " (out of memory, perhaps)" if -code == signal.SIGKILL else ""
+    return f"ended by signal {-code}{told}"
 
 
 def _listen(

@@ -41,19 +41,38 @@ def info(*, dataset: str, cache: str | None, access: Access | None, as_json: boo
     from penstock.opening import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
-    source = _source_only(dataset)
+    source = _source_only(dataset) if cache is None and options["order"] is None else None
     if source is not None:
         found = source_summary(dataset, source)
         click.echo(json.dumps(found, indent=1) if as_json else _text(found))
         return
     opened = open_dataset(dataset, access=access)
-    found = summary(opened)
+    found = _kind(dataset, opened) | summary(opened)
     if cache is not None:
         found["cache"] = Shelf.summary(Cache(cache), opened.digest)
     order = order_summary(opened, **options)
     if order is not None:
         found["order"] = order
     click.echo(json.dumps(found, indent=1) if as_json else _text(found))
+
+
+def _kind(path: str, dataset: Dataset) -> dict[str, Any]:
+    """Say what is opened: which kind of files, and how many."""
+    import numpy as np
+
+    from penstock.ingest.kinds import in_place_kind
+    from penstock.ingest.object_list import is_object_list
+    from penstock.ingest.source import shown
+
+    if dataset.packed is not None:
+        return {"kind": "packed"}
+    kind = in_place_kind(path)
+    if kind is None:
+        return {"kind": "object-list" if is_object_list(path) else "image-folder"}
+    sizes = dataset.file_bytes
+    assert sizes is not None
+    names = [shown(name) for name in dataset.names(np.arange(dataset.file_count, dtype=np.int32))]
+    return {"kind": kind.name, "files": {"count": len(names), "bytes": int(sizes.sum()), "names": names}}
 
 
 def summary(dataset: Dataset) -> dict[str, Any]:
@@ -68,6 +87,7 @@ def summary(dataset: Dataset) -> dict[str, Any]:
         "fields": {field: _formats(dataset, field) for field in dataset.fields},
         "labels": {name: str(dataset.schema.field(name).type) for name in dataset.label_names},
         "classes": None if dataset.classes is None else len(dataset.classes),
+        "missing": len(dataset.lost),
         "left_out": len(dataset.skipped),
         "left_out_files": [item.as_dict() for item in sorted(dataset.skipped, key=_unexpected_first)],
         "on_disk": None if sizes is None else sizes.as_dict(),
@@ -80,11 +100,15 @@ def summary(dataset: Dataset) -> dict[str, Any]:
 def _source_only(path: str) -> Source | None:
     """List a source that can be packed and not opened, if that is what there is."""
     from penstock.ingest.image_folder import IMAGE_FOLDER
+    from penstock.ingest.items import Files
     from penstock.ingest.kind import Options
     from penstock.ingest.kinds import KINDS
 
     kind = next((kind for kind in KINDS if kind.detects(path)), IMAGE_FOLDER)
-    return kind.listed(path, Options()) if kind.seen is None and kind is not IMAGE_FOLDER else None
+    if kind.seen is not None or kind.is_of_files:
+        return None
+    source = kind.listed(path, Options())
+    return None if all(isinstance(items, Files) for items in source.fields.values()) else source
 
 
 def source_summary(path: str, source: Source) -> dict[str, Any]:
@@ -173,6 +197,9 @@ def _sizes(index: PackedIndex) -> dict[str, Any]:
 
 def _text(found: dict[str, Any]) -> str:
     lines = [f"{found['path']}: {found['samples']:,} samples"]
+    if "files" in found:
+        files = found["files"]
+        lines.append(f"  kind     {found['kind']}: {files['count']:,} files, {shown_bytes(files['bytes'])}")
     for name, field in found["fields"].items():
         line = f"  {name:8} {shown_counts(field['formats'])}; {shown_bytes(field['bytes'])}"
         if field["median_size"] is not None:
@@ -195,16 +222,25 @@ def _text(found: dict[str, Any]) -> str:
                 f"({change / sizes['source']:+.1%}), everything together {total / sizes['source'] - 1:+.1%}"
             )
         lines.append(f"  packed   {shown_counts(found['outcomes'])}")
-    if found["left_out"]:
-        lines.append(f"  left out {found['left_out']:,} files that are no samples:")
-        lines += ["    {name}: {outcome}: {why}".format(**item) for item in found["left_out_files"][:LISTED]]
-        more = found["left_out"] - LISTED
-        lines += [f"    and {more:,} more: see --json"] if more > 0 else []
+    lines += _left_out_lines(found)
     if "cache" in found:
         lines += _cache_lines(found["cache"])
     if "order" in found:
         lines += order_lines(found["order"])
     return "\n".join(lines)
+
+
+def _left_out_lines(found: dict[str, Any]) -> list[str]:
+    """Say what is no sample, and whether it should be one."""
+    lines = []
+    if found.get("missing"):
+        lines.append(f"  missing  {found['missing']:,}: a loader stops at them, unless told on_error='skip'")
+    if found["left_out"]:
+        lines.append(f"  left out {found['left_out']:,} files that are no samples:")
+        lines += ["    {name}: {outcome}: {why}".format(**item) for item in found["left_out_files"][:LISTED]]
+        more = found["left_out"] - LISTED
+        lines += [f"    and {more:,} more: see --json"] if more > 0 else []
+    return lines
 
 
 def _disk_lines(found: dict[str, Any]) -> list[str]:

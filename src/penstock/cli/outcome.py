@@ -34,11 +34,12 @@ def percentage(_ctx: click.Context, _param: click.Parameter, value: str | None) 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where a result goes."""
-    path = click.Path(dir_okay=False)
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, not as a table."),
-        click.option("--html", type=path, help="Also write the result here, as a page with plots."),
-        click.option("--out", type=path, help="Also write the result here, as JSON."),
+        click.option(
+            "--html", type=click.Path(dir_okay=False), help="Also write the result here, as a page with plots."
+        ),
+        click.option("--out", type=click.Path(), help="Also write the result here, as JSON."),
         click.option("--against", help="The system or cell to compare with (default: the slowest system)."),
     ):
         command = option(command)

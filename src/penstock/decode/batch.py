@@ -342,7 +342,7 @@ def _error(status: int, message: str) -> PenstockError:
     if status == _native.CHECKSUM:
         return ChecksumError(
             f"stored bytes do not match the index: {message}",
-            hint="run `penstock verify` on the dataset; pack it again or restore the file",
+            hint="restore the file, or pack or list it again; of packed data `penstock verify` tells more",
         )
     if status == _native.MISMATCH:
         return ImageError(

@@ -24,7 +24,6 @@ from penstock.ingest.source import Skipped, shown
 from penstock.shard.index import fields_of, file_positions, labels_of, numpy_of
 from penstock.shard.keys import unescape
 from penstock.storage.files import StoredFiles
-from penstock.storage.object import ObjectStore
 from penstock.types import UNREAD
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class FileIndex:
     """The rows of some files of a store."""
 
     def __init__(self, store: Store, table: pa.Table, stored_at: str | None) -> None:
-        self.path, self.stored = store.place, StoredFiles(store, self.names)
+        self.path, self.stored = store.place, StoredFiles(store, self.names, self._sizes)
         self._cache: Cache | None = None
         self.table = table
         self._stored_at = stored_at  # where another process can read it
@@ -87,11 +86,14 @@ class FileIndex:
             return [unescape(name) for name in self.table.column("file").take(pa.array(files)).to_pylist()]
         return [unescape(self.few[file]) for file in files.tolist()]
 
+    def _sizes(self, files: NDArray[np.int32]) -> list[int]:
+        if self.file_bytes is not None:
+            return [int(self.file_bytes[file]) for file in files]
+        return [int(size) for size in self.table.column("image.length").take(pa.array(files)).to_numpy()]
+
     def keep_in(self, cache: Cache) -> None:
         """Read through a cache from now on."""
         self._cache = cache
-        if isinstance(self.stored.store, ObjectStore):
-            self.stored.store.reads_whole = False  # what comes from the cache and what does not are parts of objects
         sizes = self.file_bytes
         if sizes is None:
             sizes = numpy_of(self.table.column("image.length")).astype(np.int64, copy=False)

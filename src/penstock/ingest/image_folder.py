@@ -77,4 +77,5 @@ IMAGE_FOLDER = Kind(
     detects=os.path.isdir,
     listed=_listed,
     options=frozenset({"labels", "masks"}),
+    is_of_files=True,
 )

@@ -75,3 +75,4 @@ class Kind:
     listed: Callable[[str, Options], Source]
     options: frozenset[str] = frozenset()
     seen: Callable[[str, Options], Seen] | None = None  # None: it cannot be opened in place as parts of its files
+    is_of_files: bool = False  # images may be files of their own, which can be opened in place as they are

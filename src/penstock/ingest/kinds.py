@@ -13,10 +13,12 @@ from penstock.ingest.image_folder import IMAGE_FOLDER
 from penstock.ingest.image_list import IMAGE_LIST
 from penstock.ingest.kind import Options
 from penstock.ingest.kinetics import KINETICS
+from penstock.ingest.lmdb import LMDB
 from penstock.ingest.source import shown
 from penstock.ingest.table import TABLE
 from penstock.ingest.video_folder import VIDEO_FOLDER
 from penstock.ingest.videos_20bn import VIDEOS_20BN
+from penstock.ingest.web_tars import WEBDATASET
 
 if TYPE_CHECKING:
     from penstock.ingest.kind import Kind
@@ -30,6 +32,8 @@ KINDS: tuple[Kind, ...] = (  # looked at in this order: the most particular firs
     ACTIVITYNET,
     KINETICS,
     GULP,
+    LMDB,
+    WEBDATASET,
     IMAGE_LIST,
     HUGGINGFACE,
     TABLE,

@@ -1,8 +1,9 @@
 """Loose objects opened in place: an index over the objects that a list names, wherever they are.
 
-To read an object whole one must know its size. A Parquet list has sizes. For a JSON array they are looked up once: by a
-listing of what the keys have in common, page by page, or object by object where these are few, or where the store
-cannot list. On a local disk each file is asked, every time, and must have the size that a list gives it.
+To read an object whole one must know its size. A Parquet list has sizes, and may have checksums. For a JSON array sizes
+are looked up once: by a listing of what the keys have in common, page by page, or object by object where these are few,
+or where the store cannot list. On a local disk each file is asked, every time, and must have the size that a list gives
+it.
 
 What that comes to is kept in the user's cache, named after root, keys, labels and sizes known before: opened again, it
 is there at once. Format, width and height of the images are not asked for: they are read with the images.
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from penstock.ingest.object_classes import Classes
     from penstock.storage.location import Access
 
-__all__ = ["classes_of", "open_objects"]
+__all__ = ["classes_of", "open_objects", "origin_of"]
 
 _FEW = 1000  # as many as a page of a listing has: asking for each costs no more than looking for them
 _AT_ONCE = 64
@@ -66,9 +67,10 @@ def open_objects(
         raise UsageError("access is about object stores", file=shown(place), expected="a URL such as s3://bucket/path")
     keys = objects.keys
     named = objects.classes if classes is None and objects.classes else classes_of(keys, classes, access)
-    store = ObjectStore(place, access, reads_whole=True) if is_url(place) else LocalStore(place)
+    sums = objects.checksums
+    store = ObjectStore(place, access, compares=sums is None) if is_url(place) else LocalStore(place)
     sizes = objects.sizes if isinstance(store, ObjectStore) else _checked(store, keys, objects.sizes)
-    name = _name(store, keys, sizes, named)
+    name = _name(store, keys, sizes, named, sums)
     stored_at = os.path.join(user_cache(SIZES), f"{name[:32]}.parquet")
     kept = kept_index(store, stored_at)
     if kept is not None:
@@ -78,6 +80,7 @@ def open_objects(
         sizes = _all_there(_asked(store, keys), keys, store.place)
     labels: dict[str, Any] = {} if named is None else {"label": pa.array(named.labels)}
     columns = {"image.length": pa.array(sizes), **unread("image", len(keys)), **labels}
+    columns |= {} if sums is None else {"image.crc32c": pa.array(sums)}
     digest = hashlib.sha256(name.encode() + sizes.tobytes()).hexdigest()
     table = file_table(keys, unique_keys(keys)[0], columns, digest=digest, classes=named.names if named else None)
     is_kept = keep(stored_at, encode_index(table), what=f"the index of {shown(path)}")
@@ -105,18 +108,27 @@ def _bucket(access: Access | None) -> str | None:
     return None if bucket is None else f"s3://{bucket}"
 
 
+def origin_of(store: LocalStore | ObjectStore) -> tuple[str, str | None]:
+    """Tell stores apart: one bucket may be there at several endpoints."""
+    if isinstance(store, LocalStore):
+        return os.path.realpath(store.place), None
+    return store.place, store.access.s3_options().get("endpoint") if store.location.scheme == "s3" else None
+
+
 def _name(
-    store: LocalStore | ObjectStore, keys: Sequence[str], sizes: NDArray[np.int64] | None, classes: Classes | None
+    store: LocalStore | ObjectStore,
+    keys: Sequence[str],
+    sizes: NDArray[np.int64] | None,
+    classes: Classes | None,
+    sums: NDArray[np.uint32] | None,
 ) -> str:
-    """Name what is known of objects before a store is asked: one bucket may be there at several endpoints."""
-    place, endpoint = (os.path.realpath(store.place), None) if isinstance(store, LocalStore) else (store.place, None)
-    if isinstance(store, ObjectStore) and store.location.scheme == "s3":
-        endpoint = store.access.s3_options().get("endpoint")
+    """Name what is known of objects before a store is asked."""
     names = None if classes is None else classes.names
-    found = hashlib.sha256(repr((place, endpoint, len(keys), names)).encode("utf-8", "surrogateescape"))
+    found = hashlib.sha256(repr((*origin_of(store), len(keys), names)).encode("utf-8", "surrogateescape"))
     found.update("\0".join(keys).encode())
     found.update(b"" if classes is None else classes.labels.tobytes())
     found.update(b"" if sizes is None else b"sizes" + sizes.tobytes())
+    found.update(b"" if sums is None else b"crc32c" + sums.tobytes())
     return found.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """A list of loose objects, as a file: what `penstock index` writes and `penstock.open` reads.
 
     .json       an array of keys: ["train/n01440764/1.JPEG", …], the plainest form there is, and nothing else
-    .parquet    columns key, size and label; root and the classes' names in the metadata of its schema
+    .parquet    columns key, size, label and crc32c; root and the classes' names in the metadata of its schema
 
 Keys are names below a root: a bucket, a place in it, or a folder. They are data from outside: a key that would lead out
 of the root, or that no store can be asked for, is refused.
@@ -42,6 +42,7 @@ class ObjectList:
     sizes: NDArray[np.int64] | None = None
     classes: Classes | None = None
     root: str | None = None
+    checksums: NDArray[np.uint32] | None = None
 
 
 def is_object_list(path: str) -> bool:
@@ -59,6 +60,8 @@ def encode_list(objects: ObjectList, path: str) -> bytes:
     names = None
     if objects.classes is not None:
         columns["label"], names = pa.array(objects.classes.labels), objects.classes.names
+    if objects.checksums is not None:
+        columns["crc32c"] = pa.array(objects.checksums, pa.uint32())
     rest = {"root": objects.root, "classes": names}
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns).replace_schema_metadata({_MEMBER: json.dumps(rest)}), sink, compression="zstd")
@@ -101,8 +104,8 @@ def _from_parquet(data: bytes, path: str) -> ObjectList:
         if "key" not in table.schema.names:
             raise FormatError("the index lacks a column", file=shown(path), got=table.schema.names, expected="key")
         columns: dict[str, Any] = {
-            name: numpy_of(table.column(name).cast(pa.int64()))
-            for name in ("size", "label")
+            name: numpy_of(table.column(name).cast(kind))
+            for name, kind in (("size", pa.int64()), ("label", pa.int64()), ("crc32c", pa.uint32()))
             if name in table.schema.names
         }
         keys: list[str] = table.column("key").cast(pa.string()).to_pylist()
@@ -122,4 +125,5 @@ def _from_parquet(data: bytes, path: str) -> ObjectList:
     ):
         got = f"{labels.min()} to {labels.max()}"
         raise FormatError("labels that are no class", file=shown(path), got=got, expected=f"0 to {len(names) - 1}")
-    return ObjectList(keys, sizes, None if labels is None else Classes(labels, names), rest.get("root"))
+    named = None if labels is None else Classes(labels, names)
+    return ObjectList(keys, sizes, named, rest.get("root"), columns.get("crc32c"))

@@ -1,4 +1,4 @@
-"""Options as they are handed in: whole numbers and choices, or an error that says what was got and expected."""
+"""Options as they are handed in: numbers, times and choices, or an error that says what was got and expected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from penstock.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-__all__ = ["one_of", "whole_number"]
+__all__ = ["one_of", "time_limit", "whole_number"]
+
+_FOREVER_SECONDS = 1e9  # 30 years; threads cannot wait for infinity
 
 
 def whole_number(given: Any, *, what: str, least: int | None = None) -> int:
@@ -23,6 +25,17 @@ def whole_number(given: Any, *, what: str, least: int | None = None) -> int:
     if least is not None and number < least:
         raise UsageError(what, got=number, expected=expected)
     return number
+
+
+def time_limit(given: Any, *, what: str) -> float:
+    """Take a time limit in seconds; infinity is one, too."""
+    try:
+        seconds = float(given) if not isinstance(given, str) else 0.0
+    except TypeError:
+        seconds = 0.0
+    if not seconds > 0:
+        raise UsageError(what, got=repr(given), expected="seconds, more than 0")
+    return min(seconds, _FOREVER_SECONDS)
 
 
 def one_of(known: Collection[Any], given: Any, *, what: str) -> None:

@@ -30,6 +30,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from penstock.errors import StalledError, UsageError
+from penstock.pipeline.options import time_limit
 from penstock.pipeline.queue import Closed, Finished, OrderedQueue
 from penstock.pipeline.statistics import StageStatistics
 from penstock.pipeline.worker import Failure, Source, Worker
@@ -44,6 +45,7 @@ __all__ = ["Closable", "Pipeline"]
 
 DEADLINE_SECONDS = 600.0
 LEAVING_SECONDS = 1.0
+_BEGINS_SECONDS = 0.001  # about what a thread takes to begin
 
 
 class Closable(Protocol):
@@ -72,7 +74,7 @@ class Pipeline:
         if not stages:
             raise UsageError("a pipeline has at least one stage")
         self._stages = tuple(stages)
-        self._deadline_seconds = deadline_seconds
+        self._deadline_seconds = time_limit(deadline_seconds, what="deadline_seconds")
         self._pid = os.getpid()
         self._queues = [OrderedQueue(stage.depth) for stage in stages]
         self._workers: list[Worker] = []
@@ -86,8 +88,12 @@ class Pipeline:
         patience = min(LEAVING_SECONDS, deadline_seconds)
         self._closed_at_end = (*self._queues, *asked, *waited_for)
         self._end = weakref.finalize(self, _end, self._pid, self._closed_at_end, self._workers, patience)
-        for worker in self._workers:
-            worker.start()
+        try:
+            for worker in self._workers:
+                worker.start()
+        except BaseException:  # Ctrl-C, or no more threads to be had: nobody has the pipeline to close it
+            self._end()
+            raise
 
     def _traced(self, trace: Trace) -> Recorder:
         """Have all threads record what they do."""
@@ -207,6 +213,10 @@ def _join(workers: list[Worker], patience_seconds: float) -> None:
     if threading.current_thread() in workers:
         return  # the collector ran in one of the pipeline's own threads, which may hold what the others wait for
     deadline = time.monotonic() + patience_seconds
-    for worker in workers:
-        if worker.ident is not None:
-            worker.join(max(deadline - time.monotonic(), 0))
+    for worker in set(workers).intersection(threading.enumerate()):  # not those that were never started
+        while time.monotonic() <= deadline:
+            try:
+                worker.join(max(deadline - time.monotonic(), 0))
+                break
+            except RuntimeError:  # it is about to begin: Ctrl-C came while it was being started
+                time.sleep(_BEGINS_SECONDS)

@@ -7,7 +7,8 @@ item that would drain it.
 
 Ends: `finish(count)` says how many items there will be; `get` past them raises `Finished`. `close` is for everybody:
 all present and future waits raise `Closed`. Waits without a timeout belong to threads of the pipeline and end by one
-of these two; the consumer's wait has a deadline of its own.
+of these two; the consumer's wait has a deadline of its own, and goes in turns of a second, because a Ctrl-C that comes
+when a wait is just about to begin does not interrupt it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import time
 from typing import Any, final
 
 __all__ = ["Closed", "Finished", "OrderedQueue"]
+
+TURN_SECONDS = 1.0
 
 
 class Closed(Exception):  # noqa: N818  a signal between threads, never seen outside
@@ -67,7 +70,7 @@ class OrderedQueue:
                 left = None if deadline is None else deadline - time.monotonic()
                 if left is not None and left <= 0:
                     raise TimeoutError
-                self._arrived.wait(left)
+                self._arrived.wait(None if left is None else min(left, TURN_SECONDS))
             if self._is_closed:
                 raise Closed
             self._taken += 1

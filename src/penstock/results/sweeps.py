@@ -98,7 +98,7 @@ def curves(result: Result, factor: str, name: str | None = None) -> list[Curve]:
     for system in result.systems:
         for rest in _rests(result, {factor}):
             values = tuple(_value(result, system.name, {**rest, factor: level}, name) for level in levels)
-            at = knee(levels, values) if is_number and metric(name).better == "more" else None
+            at = knee(levels, values) if is_number and metric(name).unit.endswith("/s") else None
             found.append(Curve(system.name, factor, rest, levels, values, at))
     return found
 

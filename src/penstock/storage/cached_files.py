@@ -62,7 +62,13 @@ class CachedFiles:
         self._has_room = True
 
     def begin(
-        self, files: NDArray[np.int32], names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8]
+        self,
+        files: NDArray[np.int32],
+        names: Sequence[str],
+        plan: ReadPlan,
+        block: NDArray[np.uint8],
+        *,
+        sizes: Sequence[int] | None = None,
     ) -> Arrival:
         """Begin to carry out a plan whose files are positions in `names`, and in `files`, their numbers."""
         parts, rest = self._cut(files.tolist(), plan)
@@ -74,7 +80,9 @@ class CachedFiles:
         fetch, blocks = self._plan(missing)
         room = np.empty(fetch.block_bytes, np.uint8)
         under_way = [
-            self._store.begin(names, plan, memory) for plan, memory in ((fetch, room), (rest, block)) if len(plan)
+            self._store.begin(names, plan, memory, sizes=sizes)
+            for plan, memory in ((fetch, room), (rest, block))
+            if len(plan)
         ]
         return _Through(self, parts, held, blocks, room, rest, block, under_way)
 

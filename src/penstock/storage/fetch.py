@@ -22,7 +22,7 @@ import obstore
 
 from penstock.errors import StorageError
 from penstock.storage.link import Link, Taken
-from penstock.storage.retry import Garbled, Verdict, explained, judged, wait_seconds
+from penstock.storage.retry import Garbled, Verdict, ends_before, explained, judged, wait_seconds
 from penstock.storage.throttle import Throttle
 from penstock.storage.user_cache import SIZES, user_cache
 from penstock.storage.watch import watch
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from penstock.storage.location import Requests
 
-__all__ = ["Fetcher", "Flight", "ranged"]
+__all__ = ["Fetched", "Fetcher", "Flight", "ranged"]
 
 HEDGED_SHARE = 0.05  # of all requests may be second ones, and a few more
 HEDGED_FEW = 8
@@ -57,7 +57,7 @@ class Flight:
     """Room for requests in flight: so many, and so many bytes. First come, first served."""
 
     def __init__(self, requests: int, size_bytes: int) -> None:
-        self._requests, self._bytes = requests, size_bytes
+        self.requests, self._bytes = requests, size_bytes
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.requests = self.bytes = 0  # in flight
 
@@ -81,7 +81,7 @@ class Flight:
             self._leave(size_bytes)
 
     def _fits(self, size_bytes: int) -> bool:
-        return self.requests == 0 or (self.requests < self._requests and self.bytes + size_bytes <= self._bytes)
+        return self.requests == 0 or (self.requests < self.requests and self.bytes + size_bytes <= self._bytes)
 
     def _enter(self, size_bytes: int) -> None:
         self.requests += 1
@@ -106,17 +106,29 @@ class _Range(NamedTuple):
     size: int | None  # of the whole object, where that is known
 
 
+class Fetched(NamedTuple):
+    """A range that has come, and the ETag of its object."""
+
+    body: memoryview
+    etag: str | None
+
+
 @final
 class Fetcher:
     """Fetches from one store, an obstore client whose own retries are off."""
 
     def __init__(self, client: Any, place: str, requests: Requests) -> None:
-        self._client, self._place, self._requests = client, place, requests
+        self._client, self.place, self.requests = client, place, requests
         self._flight = Flight(requests.in_flight, requests.in_flight_bytes)
         self._throttle = Throttle()
         self._draws = random.Random()  # noqa: S311  waits are to differ, not to be secret
         self._has_given_ranges = self._has_refused_ranges = False
         self.link, self._counts = Link(), _Counts()
+
+    @property
+    def refuses_ranges(self) -> bool:
+        """Whether the server has answered requests for ranges with whole objects."""
+        return self._has_refused_ranges and not self._has_given_ranges
 
     def statistics(self) -> StoreStatistics:
         """Tell what all requests have come to."""
@@ -129,19 +141,20 @@ class Fetcher:
             request_bytes=link.request_bytes,
         )
 
-    async def fetch(self, name: str, start: int, stop: int, *, size: int | None = None) -> memoryview:
+    async def fetch(self, name: str, start: int, stop: int, *, size: int | None = None) -> Fetched:
         """Fetch a range; fewer bytes where the object ends before. Raises StorageError.
 
         With a `size` also where the object has another.
         """
+        wanted = _Range(name, start, stop, size)
         size_bytes = stop - start
         async with self._flight.room(size_bytes):
-            deadline = time.monotonic() + self._requests.deadline_seconds
+            deadline = time.monotonic() + self.requests.deadline_seconds
             attempt = 0
             while True:
                 error: Exception
                 try:
-                    return await self._attempt(_Range(name, start, stop, size), deadline)
+                    return await self._attempt(wanted, deadline)
                 except Exception as raised:  # noqa: BLE001  judged and told, whatever it is
                     error = raised
                 verdict, attempt = judged(error), attempt + 1
@@ -151,15 +164,21 @@ class Fetcher:
                 if verdict is Verdict.SLOWER:
                     self._throttle.complained(time.monotonic())
                 wait = wait_seconds(attempt - 1, self._draws.random())
+                if size is not None and ends_before(error):
+                    raise self._other_size(wanted, f"at most {start:,} bytes" if start else "0 bytes") from None
                 if verdict is Verdict.FINAL or time.monotonic() + wait >= deadline:
-                    raise explained(error, f"{self._place}/{name}", attempts=attempt) from None
-                self._counts.retries += 1
+                    raise explained(error, f"{self.place}/{name}", attempts=attempt) from None
+                self.repeat()
                 await asyncio.sleep(wait)
 
-    async def _attempt(self, wanted: _Range, deadline: float) -> memoryview:
+    def repeat(self) -> None:
+        """Count a request that is made again."""
+        self._counts.retries += 1
+
+    async def _attempt(self, wanted: _Range, deadline: float) -> Fetched:
         """Ask once, and a second time if that is late."""
         await asyncio.sleep(self._throttle.turn(time.monotonic()))
-        patience = min(self._requests.attempt_seconds, max(deadline - time.monotonic(), 0.001))
+        patience = min(self.requests.attempt_seconds, max(deadline - time.monotonic(), 0.001))
         late = self.link.late_seconds(wanted.stop - wanted.start)
         asked = [asyncio.ensure_future(self._ask(wanted))]
         try:
@@ -177,10 +196,10 @@ class Fetcher:
                 elif not one.cancelled():
                     one.exception()  # seen: the other one answered, or this is being raised
 
-    async def _first_good(self, asked: Sequence[asyncio.Future[memoryview]], patience: float) -> memoryview:
+    async def _first_good(self, asked: Sequence[asyncio.Future[Fetched]], patience: float) -> Fetched:
         """Wait for the first answer that is one; where there is none, the last error."""
         ends = time.monotonic() + patience
-        pending: set[asyncio.Future[memoryview]] = set(asked)
+        pending: set[asyncio.Future[Fetched]] = set(asked)
         error: BaseException = TimeoutError()
         while pending:
             done, pending = await asyncio.wait(
@@ -199,7 +218,7 @@ class Fetcher:
     def _may_hedge(self) -> bool:
         return self._counts.hedges < HEDGED_SHARE * self._counts.requests + HEDGED_FEW
 
-    async def _ask(self, wanted: _Range) -> memoryview:
+    async def _ask(self, wanted: _Range) -> Fetched:
         """Make one request, and check what comes; tell whoever watches."""
         self._counts.requests += 1
         watching = watch.get()
@@ -211,50 +230,60 @@ class Fetcher:
         finally:
             watching(wanted.name, wanted.stop - wanted.start, began, time.monotonic())
 
-    async def _asked(self, wanted: _Range) -> memoryview:
-        if self._has_refused_ranges and not self._has_given_ranges:
+    async def _asked(self, wanted: _Range) -> Fetched:
+        if self.refuses_ranges:
             return await self._part_of_whole(wanted)
         check = partial(self._check_size, wanted)
-        body, taken = await ranged(self._client, wanted.name, wanted.start, wanted.stop, check_size=check)
+        found, taken = await ranged(self._client, wanted.name, wanted.start, wanted.stop, check_size=check)
         self._has_given_ranges = True
         self.link.note(taken)
-        self._counts.bytes += len(body)
-        return body
+        self._counts.bytes += len(found.body)
+        return found
 
     def _check_size(self, wanted: _Range, size: int) -> None:
         """See that an object is the one that was indexed."""
         if wanted.size not in {None, size}:
-            raise StorageError(
-                "the object has another size than when it was indexed",
-                file=f"{self._place}/{wanted.name}",
-                got=f"{size:,} bytes",
-                expected=f"{wanted.size:,}",
-                hint=f"make the index anew (`penstock index`); where it has no sizes, delete {user_cache(SIZES)}",
-            )
+            raise self._other_size(wanted, f"{size:,} bytes")
 
-    async def _part_of_whole(self, wanted: _Range) -> memoryview:
+    def _other_size(self, wanted: _Range, got: str) -> StorageError:
+        return StorageError(
+            "the object has another size than when it was indexed",
+            file=f"{self.place}/{wanted.name}",
+            got=got,
+            expected=f"{wanted.size:,}",
+            hint=f"make the index anew (`penstock index`); where it has no sizes, delete {user_cache(SIZES)}",
+        )
+
+    async def _part_of_whole(self, wanted: _Range) -> Fetched:
         """Get a range from a server that gives none: the whole object, if that is not too large."""
         start, stop = wanted.start, wanted.stop
         answer = await obstore.get_async(self._client, wanted.name)
         size = int(answer.meta["size"])
         self._check_size(wanted, size)
         if size > max(WHOLE_MOST_BYTES, 4 * (stop - start)):
-            raise Garbled(f"the store gives no ranges, and the object has {size:,} bytes")
+            raise StorageError(
+                "the store gives no ranges, and the object is too large to be fetched for a part of it",
+                file=f"{self.place}/{wanted.name}",
+                got=f"{size:,} bytes",
+                expected=f"at most {WHOLE_MOST_BYTES:,}",
+                hint="`penstock probe` tells what an endpoint can do; copy the data to another, or to a disk",
+            )
         body = memoryview(await answer.bytes_async())
         if len(body) != size:
             raise Garbled(f"the store sent {len(body)} bytes where it said {size}")
         self._counts.bytes += min(stop, size) - start
-        return body[start:stop]
+        return Fetched(body[start:stop], answer.meta["e_tag"])
 
 
 async def ranged(
     client: Any, name: str, start: int, stop: int, *, check_size: Callable[[int], None] | None = None
-) -> tuple[memoryview, Taken]:
-    """Make one request for a range, and check what comes; the bytes, and what it took."""
+) -> tuple[Fetched, Taken]:
+    """Make one request for a range, and check what comes; it, and what it took."""
     began = time.monotonic()
     answer = await obstore.get_async(client, name, options={"range": (start, stop)})
+    size = int(answer.meta["size"])
     if check_size is not None:
-        check_size(int(answer.meta["size"]))
+        check_size(size)
     first_byte = time.monotonic() - began
     body = memoryview(await answer.bytes_async())
     given = answer.range
@@ -262,6 +291,6 @@ async def ranged(
         raise Garbled(f"the store sent bytes {given[0]}-{given[1]} instead of {start}-{stop}")
     if len(body) != given[1] - given[0]:
         raise Garbled(f"the store sent {len(body)} bytes where it said {given[1] - given[0]}")
-    if given[1] < min(stop, answer.meta["size"]):
+    if given[1] < min(stop, size):
         raise Garbled(f"the store sent fewer bytes than it has: up to {given[1]} of {stop}")
-    return body, Taken(len(body), first_byte, time.monotonic() - began)
+    return Fetched(body, answer.meta["e_tag"]), Taken(len(body), first_byte, time.monotonic() - began)

@@ -49,10 +49,19 @@ class Files(Protocol):
 
 @final
 class StoredFiles:
-    """Files of one store. `names` says what some are called: there may be millions, so only of those that are read."""
+    """Files of one store.
 
-    def __init__(self, store: Store, names: Callable[[NDArray[np.int32]], list[str]]) -> None:
-        self.store, self._names = store, names
+    `names` says what some are called: there may be millions, so only of those that are read. So does `sizes`, if every
+    file is to have the size that it had.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        names: Callable[[NDArray[np.int32]], list[str]],
+        sizes: Callable[[NDArray[np.int32]], list[int]] | None = None,
+    ) -> None:
+        self.store, self._names, self._sizes = store, names, sizes
         self.cached: CachedFiles | None = None
 
     def keep_in(self, cache: Cache, digest: str, file_bytes: NDArray[np.int64]) -> None:
@@ -83,9 +92,10 @@ class StoredFiles:
         """Begin to read."""
         files, positions = np.unique(reads.file, return_inverse=True)
         plan, names = replace(reads, file=positions.astype(np.int32)), self._names(files)
+        sizes = None if self._sizes is None or self.store.is_local else self._sizes(files)
         if self.cached is not None:
-            return self.cached.begin(files, names, plan, block)
-        return self.store.begin(names, plan, block, ways=ways)
+            return self.cached.begin(files, names, plan, block, sizes=sizes)
+        return self.store.begin(names, plan, block, ways=ways, sizes=sizes)
 
     def forget(self, reads: ReadPlan) -> None:
         """Keep nothing of what these reads bring: it is not right."""

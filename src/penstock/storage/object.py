@@ -3,15 +3,13 @@
 The only door to obstore but for fetch.py. A client is made when it is first used, in the process that uses it, so that
 a store can be sent to another process; what it holds is a location and how to get at it, and no secret.
 
-Reads of a plan are cut into requests of a size that suits the way to the store (link.py), so that a long read is many
-that run side by side. A read that fails has arrived up to its first missing piece.
+Plans are carried out by object_reads.py; what is small, or is not for a plan, is asked for here, one request at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import itertools
 import posixpath
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -21,22 +19,24 @@ from functools import cached_property, partial
 from typing import IO, TYPE_CHECKING, Any, ClassVar, final
 from urllib.parse import quote, urlencode
 
-import numpy as np
 import obstore
 from obstore.store import AzureStore, GCSStore, HTTPStore, S3Store
 
-from penstock.errors import PenstockError, StorageError, UsageError
+from penstock.errors import StorageError, UsageError
 from penstock.storage import runtime
+from penstock.storage.etag import Etags
 from penstock.storage.fetch import Fetcher, ranged
 from penstock.storage.location import Access, Location
-from penstock.storage.retry import Verdict, explained, judged, wait_seconds
-from penstock.storage.store import Cancelled, Failure
+from penstock.storage.object_reads import Reads
+from penstock.storage.retry import Garbled, Verdict, explained, judged, wait_seconds
+from penstock.storage.store import Cancelled, Failure, read_large
 from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from penstock.storage.link import Taken
@@ -66,15 +66,15 @@ class Listed:
 class ObjectStore:
     """The objects below a URL.
 
-    With `reads_whole` every read of a plan is a whole object, and an object of another size is an error.
+    `compares` says whether reads that bring whole objects are compared with ETags: for what has no sums of its own.
     """
 
     is_local: ClassVar[bool] = False
 
-    def __init__(self, url: str | Location, access: Access | None = None, *, reads_whole: bool = False) -> None:
+    def __init__(self, url: str | Location, access: Access | None = None, *, compares: bool = True) -> None:
         self.location = Location.of(url) if isinstance(url, str) else url
         self.access = access or Access()
-        self.reads_whole = reads_whole
+        self.compares = compares
         self._connection: _Connection | None = None
 
     @property
@@ -91,7 +91,7 @@ class ObjectStore:
         return f"ObjectStore({self.place!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(ObjectStore, reads_whole=self.reads_whole), (self.location, self.access)
+        return partial(ObjectStore, compares=self.compares), (self.location, self.access)
 
     @property
     def under_way_bytes(self) -> int:
@@ -101,23 +101,37 @@ class ObjectStore:
     def below(self, name: str) -> ObjectStore:
         """Give the store of what lies below a name."""
         location = Location(self.location.scheme, self.location.host, self.location.name(name))
-        return ObjectStore(location, self.access, reads_whole=self.reads_whole)
+        return ObjectStore(location, self.access, compares=self.compares)
 
     def statistics(self) -> StoreStatistics:
         """Tell what requests for ranges have come to in this process."""
         return StoreStatistics() if self._connection is None else self._connection.fetcher.statistics()
 
     def begin(
-        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+        self,
+        names: Sequence[str],
+        plan: ReadPlan,
+        block: NDArray[np.uint8],
+        *,
+        ways: NDArray[np.uint8] | None = None,
+        sizes: Sequence[int] | None = None,
     ) -> Fetching:
         """Begin to fetch what a plan says, of objects whose positions in `names` it has."""
         del ways  # there is one
-        wholes = [self.location.name(name) for name in names]
-        return Fetching(runtime.begin(self._here().carry_out(wholes, plan, block, is_whole=self.reads_whole)))
+        reads = self._here().reads(names, sizes, compares=self.compares)
+        return Fetching(runtime.begin(reads.carry_out(plan, block)))
 
     def read(self, name: str) -> bytes:
-        """Read a whole object."""
-        return bytes(self._patiently(name, _whole))
+        """Read a whole object; a large one by many requests, side by side."""
+        body, size = self._patiently(name, self._here().beginning)
+        if body is None:
+            try:
+                body = read_large(self, name, size)
+            except StorageError:
+                if not self._here().fetcher.refuses_ranges:
+                    raise
+                body, _ = self._patiently(name, self._here().beginning)  # which now knows that, and takes all
+        return bytes(body)
 
     def size(self, name: str) -> int | None:
         """How large an object is; None where there is none."""
@@ -224,27 +238,13 @@ class Fetching:
     def failures(self) -> list[Failure]:
         """Wait for them. Every request has a deadline, so this ends."""
         try:
-            return self._future.result()
+            return runtime.awaited(self._future)
         except CancelledError:
             raise Cancelled from None
 
     def cancel(self) -> None:
         """Give up what has not arrived."""
         self._future.cancel()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A part of a read that one request brings."""
-
-    read: int
-    name: str
-    start: int  # in the object
-    stop: int
-    into: int  # in the block
-    before: int  # bytes of the read before it
-    size: int | None  # that the object must have; None: any
 
 
 @final
@@ -256,30 +256,28 @@ class _Connection:
     location: Location
     access: Access
     fetcher: Fetcher = field(init=False)
+    etags: Etags = field(init=False)
 
     def __post_init__(self) -> None:
         self.fetcher = Fetcher(self.client, self.location.root, self.access.requests)
+        self.etags = Etags(self.location.root)
 
-    async def carry_out(
-        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, is_whole: bool = False
-    ) -> list[Failure]:
-        """Fetch all pieces of a plan; the reads that lack one."""
-        pieces = list(_pieces(names, plan, self.fetcher.link.request_bytes, is_whole=is_whole))
-        found = await asyncio.gather(*(self._bring(piece, block) for piece in pieces))
-        failures: dict[int, Failure] = {}
-        for piece, failure in zip(pieces, found, strict=True):
-            if failure is not None and piece.read not in failures:  # pieces of a read come in order
-                failures[piece.read] = failure
-        return list(failures.values())
+    def reads(self, names: Sequence[str], sizes: Sequence[int] | None, *, compares: bool) -> Reads:
+        """Give what carries out a plan."""
+        names = [self.location.name(name) for name in names]
+        return Reads(self.fetcher, self.etags if compares else None, names, sizes)
 
-    async def _bring(self, piece: _Piece, block: NDArray[np.uint8]) -> Failure | None:
-        try:
-            data = await self.fetcher.fetch(piece.name, piece.start, piece.stop, size=piece.size)
-        except PenstockError as error:
-            return Failure(piece.read, piece.before, error)
-        block[piece.into : piece.into + len(data)] = np.frombuffer(data, np.uint8)
-        is_short = len(data) < piece.stop - piece.start
-        return Failure(piece.read, piece.before + len(data), None) if is_short else None
+    async def beginning(self, client: Any, name: str) -> tuple[memoryview | None, int]:
+        """Ask for a whole object, and take it if it is small, or cannot be had in parts; it or None, and its size."""
+        answer = await obstore.get_async(client, name)
+        size = int(answer.meta["size"])
+        if size > PART_BYTES and not self.fetcher.refuses_ranges:
+            return None, size
+        body = memoryview(await answer.bytes_async())
+        if len(body) != size:
+            raise Garbled(f"the store sent {len(body)} bytes where it said {size}")
+        await self.etags.check(name, [answer.meta["e_tag"]], body)
+        return body, size
 
     async def patiently(self, name: str, ask: Callable[[Any, str], Awaitable[Any]]) -> Any:
         """Make a request until it succeeds, is hopeless, or has run out of time."""
@@ -310,22 +308,6 @@ class _Connection:
             )
         except Exception as error:  # noqa: BLE001  told, whatever it is
             raise explained(error, f"{self.location.root}/{name}") from None
-
-
-def _pieces(names: Sequence[str], plan: ReadPlan, most: int, *, is_whole: bool = False) -> Iterator[_Piece]:
-    """Cut reads into requests of about equal size, none much larger than `most`."""
-    reads = zip(plan.file.tolist(), plan.offset.tolist(), plan.length.tolist(), plan.position.tolist(), strict=True)
-    for read, (file, offset, length, position) in enumerate(reads):
-        parts = max(round(length / most), 1)
-        ends = [length * part // parts for part in range(parts + 1)]
-        for begin, end in itertools.pairwise(ends):
-            if end > begin:
-                size = offset + length if is_whole else None
-                yield _Piece(read, names[file], offset + begin, offset + end, position + begin, begin, size)
-
-
-async def _whole(client: Any, name: str) -> Any:
-    return await (await obstore.get_async(client, name)).bytes_async()
 
 
 async def _removed(client: Any, name: str) -> None:

@@ -16,7 +16,7 @@ from enum import Enum
 
 from penstock.errors import StorageError
 
-__all__ = ["Garbled", "Verdict", "explained", "judged", "wait_seconds"]
+__all__ = ["Garbled", "Verdict", "ends_before", "explained", "judged", "wait_seconds"]
 
 FIRST_SECONDS, MOST_SECONDS = 0.1, 8.0
 _STATUS = re.compile(r"status code: (\d{3})([^:\n]*)")
@@ -62,6 +62,11 @@ def judged(error: BaseException) -> Verdict:
     if status is not None and 400 <= status < 500 and status not in _TRIED_AGAIN:
         return Verdict.FINAL
     return Verdict.AGAIN if name == "GenericError" else Verdict.FINAL
+
+
+def ends_before(error: BaseException) -> bool:
+    """Tell whether an error says that the object ends before the bytes that were asked for."""
+    return _status(str(error)) == 416
 
 
 def explained(error: BaseException, file: str, *, attempts: int = 1) -> StorageError:

@@ -13,6 +13,8 @@ import asyncio
 import atexit
 import os
 import threading
+from concurrent.futures import TimeoutError  # noqa: A004  Python 3.10 has another by that name
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from penstock.errors import UsageError
@@ -21,10 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
     from concurrent.futures import Future
 
-__all__ = ["begin", "call"]
+__all__ = ["awaited", "begin", "call"]
 
 T = TypeVar("T")
 LEAVING_SECONDS = 1.0
+TURN_SECONDS = 1.0
 
 
 @final
@@ -86,7 +89,15 @@ def call(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in the thread of requests, and wait for what it gives."""
     future = begin(coroutine)
     try:
-        return future.result()
+        return awaited(future)
     except BaseException:
         future.cancel()
         raise
+
+
+def awaited(future: Future[T]) -> T:
+    """Wait for a future, in turns: a Ctrl-C that comes when a wait is just about to begin does not interrupt it."""
+    while not future.done():
+        with suppress(TimeoutError):
+            future.result(TURN_SECONDS)
+    return future.result()

@@ -88,9 +88,18 @@ class Store(Protocol):
         """Tell what requests have come to in this process; None where there are none to speak of."""
 
     def begin(
-        self, names: Sequence[str], plan: ReadPlan, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None
+        self,
+        names: Sequence[str],
+        plan: ReadPlan,
+        block: NDArray[np.uint8],
+        *,
+        ways: NDArray[np.uint8] | None = None,
+        sizes: Sequence[int] | None = None,
     ) -> Arrival:
-        """Begin to carry out a plan whose files are positions in `names`."""
+        """Begin to carry out a plan whose files are positions in `names`.
+
+        Where `sizes` says how large each of them is, one that is not may be an error that says so.
+        """
 
     def read(self, name: str) -> bytes:
         """Read a whole file."""
@@ -99,13 +108,13 @@ class Store(Protocol):
         """How large a file is; None where there is none."""
 
 
-def read_large(store: Store, name: str) -> memoryview:
+def read_large(store: Store, name: str, size: int | None = None) -> memoryview:
     """Read a whole file that may be large: over a network in many requests, each short enough to be made again."""
-    size = store.size(name)
+    size = store.size(name) if size is None else size
     if size is None:
         raise StorageError(os.strerror(errno.ENOENT), file=f"{store.place}/{name}")
     block, one = np.empty(size, np.uint8), np.array([0], np.int64)
     plan = ReadPlan(np.array([0], np.int32), one, np.array([size], np.int64), one, one, one, size)
-    for failure in store.begin([name], plan, block).failures():
+    for failure in store.begin([name], plan, block, sizes=[size]).failures():
         raise failure.error or StorageError("the file became shorter while it was read", file=f"{store.place}/{name}")
     return block.data

@@ -27,7 +27,7 @@ from torch.utils.data._utils.pin_memory import pin_memory as page_locked
 
 from penstock.errors import StalledError, UsageError
 from penstock.pipeline import Pipeline, Stage
-from penstock.pipeline.options import whole_number
+from penstock.pipeline.options import time_limit, whole_number
 from penstock.torch.asking import UNBOUNDED, Asking, Step
 from penstock.torch.fetching import ByLoop, ByThreads, Fetching, is_asynchronous
 from penstock.torch.pinning import check_pinning
@@ -71,20 +71,19 @@ class ConcurrentLoader:
         concurrency: int = 64,
         deadline_seconds: float = 600.0,
     ) -> None:
-        if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
+        if isinstance(dataset, IterableDataset) or not (hasattr(dataset, "__getitem__") or is_asynchronous(dataset)):
             raise UsageError(
                 "items are fetched by their indices",
                 got=f"a dataset of type {type(dataset).__name__}, which gives them in an order of its own",
                 expected="a map-style dataset, with __getitem__",
                 hint="use torch.utils.data.DataLoader for it",
             )
-        if not deadline_seconds > 0:
-            raise UsageError("deadline_seconds", got=deadline_seconds, expected="more than 0")
         if pin_memory:
             check_pinning()
         self.dataset = dataset
         self._concurrency = whole_number(concurrency, what="concurrency", least=1)
-        self._deadline_seconds = deadline_seconds
+        self._deadline_seconds = time_limit(deadline_seconds, what="deadline_seconds")
+        self._fetching: Fetching | None = None  # the last iteration's
         self._order: DataLoader[Any] = DataLoader(
             _Indices(dataset),
             batch_size=batch_size,
@@ -105,7 +104,7 @@ class ConcurrentLoader:
         return self._batches(iter(self._order))  # at this point a DataLoader draws from `generator`, and so do we
 
     def _batches(self, order: Iterator[list[Any]]) -> Generator[Any, None, None]:
-        fetching = self._fetching()
+        fetching = self._begun()
         asking = Asking(order, fetching.begin, concurrency=self._concurrency)
         stages = [
             Stage("fetch", partial(_fetched, fetching), threads=fetching.threads, depth=UNBOUNDED),  # items
@@ -122,10 +121,16 @@ class ConcurrentLoader:
                     raise  # it was raised in a step, and not by waiting for one
                 raise self._stalled(asking.next) from None
 
-    def _fetching(self) -> Fetching:
+    def _begun(self) -> Fetching:
+        """Give the way in which an iteration's items are fetched, once the iteration before has left the dataset."""
+        if self._fetching is not None:
+            self._fetching.leave()
         if is_asynchronous(self.dataset):
-            return ByLoop(self.dataset, concurrency=self._concurrency, deadline_seconds=self._deadline_seconds)
-        return ByThreads(self.dataset, concurrency=self._concurrency)
+            limits = self._concurrency, self._deadline_seconds
+            self._fetching = ByLoop(self.dataset, concurrency=limits[0], deadline_seconds=limits[1])
+        else:
+            self._fetching = ByThreads(self.dataset, concurrency=self._concurrency)
+        return self._fetching
 
     def _stalled(self, step: Step) -> StalledError:
         since = step.began_seconds

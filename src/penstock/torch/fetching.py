@@ -2,7 +2,8 @@
 
 A dataset that has `__getitem_async__` is asked by it, and its `__getitem__` is not used. If it is an asynchronous
 context manager as well, it is entered on the loop before the first item and left after the last: there it may open and
-close what belongs to a loop, a client with its connections.
+close what belongs to a loop, a client with its connections. It is not entered for an iteration while it is still being
+left after the one before.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ class Fetching(Protocol):
     def fetch(self, step: Step) -> Any:
         """Give the item; called by `threads` threads at a time."""
 
+    def leave(self) -> None:
+        """Wait until the dataset is left, if this has been closed."""
+
 
 @final
 class ByThreads:
@@ -51,6 +55,9 @@ class ByThreads:
         """Fetch the item here."""
         with step:
             return self._dataset[step.index]
+
+    def leave(self) -> None:
+        """Do nothing: there is nothing to leave."""
 
 
 @final
@@ -72,6 +79,10 @@ class ByLoop:
         """Wait for the item."""
         assert step.pending is not None
         return step.pending.result()
+
+    def leave(self) -> None:
+        """Wait for the end of a loop that was closed."""
+        self._loop.leave()
 
     async def _get(self, step: Step) -> Any:
         with step:

@@ -138,6 +138,7 @@ def try_one(random: np.random.Generator, data: bytes) -> str:
         flips=[int(random.integers(2))] * 2,
         size=(int(random.integers(1, 50)), int(random.integers(1, 50))),
         channels_first=bool(random.integers(2)),
+        frames=(None, 1, 2)[int(random.integers(3))],
         orientations=random.integers(1, 9, 2).astype(np.uint8) if width == height else None,
         scaling=bool(random.integers(2)),
         max_pixels=1 << 22,

@@ -35,15 +35,12 @@ def test_warm_up_rises_from_nothing_and_the_policy_runs_over_the_rest():
     assert schedule.rate(6) == pytest.approx(0.2)
 
 
-@given(
-    st.sampled_from(POLICIES),
-    st.floats(1e-4, 10),
-    st.floats(1, 300),
-    st.floats(0, 0.9),
-    st.floats(0, 1),
-    st.floats(0, 2),
-)
-def test_no_rate_leaves_its_bounds(policy, base, epochs, warmup, end, at):
+SHARES = st.tuples(st.floats(0, 0.9), st.floats(0, 1), st.floats(0, 2))
+
+
+@given(st.sampled_from(POLICIES), st.floats(1e-4, 10), st.floats(1, 300), SHARES)
+def test_no_rate_leaves_its_bounds(policy, base, epochs, shares):
+    warmup, end, at = shares
     schedule = Schedule(policy, base, epochs, warmup=warmup * epochs, end=end * base)
     rate = schedule.rate(at * epochs)
     assert 0 <= rate <= base * (1 + 1e-12)
