@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 from html.parser import HTMLParser
 
@@ -10,6 +11,7 @@ import pytest
 
 from penstock.report import page
 from penstock.results import from_json, to_json
+from penstock.results.imported import read_foreign
 from tests.bench.results import result as former
 from tests.report.made import race
 from tests.results.made import race as rates
@@ -77,8 +79,6 @@ def test_verdict_comes_first_and_words_of_others_stay_words(text):
 
 
 def test_the_data_are_inside_whole(text):
-    import json
-
     links = re.findall(r'download="([^"]+)" href="data:[^"]*base64,([^"]+)"', text)
     found = {name: base64.b64decode(data).decode() for name, data in links}
     assert from_json(json.loads(found["result.json"])) == from_json(to_json(race()))
@@ -105,3 +105,19 @@ def test_several_results_stand_side_by_side():
     assert "2 results side by side" in text
     assert read(text).open == []
     assert re.findall(r'download="([^"]+)"', text) == ["result-1.json", "result-2.json", "runs.csv"]
+
+
+def test_a_stream_of_another_tool_plots_beside_a_new_result(tmp_path):
+    lines = [(["P"], {"arch": "resnet50", "batch_size": 256, "workers": 4, "data_loader": "dali-cpu"})]
+    lines += [(["T", 0, step], {"t.data_time": 0.5, "t.iteration_time": 1.0}) for step in range(5)]
+    said = [json.dumps({"type": "LOG", "step": step, "data": data}) for step, data in lines]
+    (tmp_path / "old.json").write_text("".join(f"DLLL {line}\n" for line in said))
+    imported = read_foreign(tmp_path / "old.json")
+    text = page(imported, race(), names=["old", "new"])
+    assert read(text).open == []
+    rows = re.findall(r'class="point bar-row"[^>]*data-value="([\d.]+)" data-name="([^"]+)"', text)
+    shown = {name: float(value) for value, name in rows}
+    assert shown["dali-cpu, (DL)² · old"] == 256
+    assert "penstock, packed · new" in shown
+    assert "Every run is a process of its own" in text
+    assert text.count("Every run is a process of its own") == 1  # the imported one's were not
