@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +124,9 @@ def entries(shown: Sequence[Study]) -> list[Entry]:
             parts += [levelled(dict(cell.levels))] if cell.levels else []
             label = ", ".join(parts) + (f" · {study.name}" if study.name else "")
             found.append(Entry(study, cell, label, KINDS.get(system.kind, "other"), len(found)))
-    return found
+    first = sorted(found, key=lambda entry: entry.kind != "ours")  # ours have the first colours
+    numbers = {id(entry): number for number, entry in enumerate(first)}
+    return [replace(entry, number=numbers[id(entry)]) for entry in found]
 
 
 def titled(name: str) -> str:

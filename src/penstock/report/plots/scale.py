@@ -55,7 +55,7 @@ def logarithmic(low: float, high: float, start: float, end: float, most: int = 8
     ]
     bottom = max(mark for _, mark in grid if mark <= low * (1 + 1e-9))
     top = min(mark for _, mark in grid if mark >= high * (1 - 1e-9))
-    is_fine = decades <= most / 3
+    is_fine = decades <= 2
     marks = [mark for factor, mark in grid if bottom <= mark <= top and (is_fine or factor == 1)]
     every = math.ceil(len(marks) / most)
     return Scale(bottom, top, start, end, tuple(marks[::every]), is_log=True)
