@@ -13,7 +13,7 @@ original; it used 5 workers, here there are 2, and penstock has 2 threads.
 All give uint8. The originals turned each frame into a float tensor in between: without that they are faster. Every run
 is a process of its own, in an order drawn anew for each round; its time begins before the first iterator is made, as
 the original's did, so that starting workers counts. The time to the first batch is stated apart. Medium: warm, with all
-files in the page cache, or cold on an emulated hard disk (penstock.bench.groups), proven by mincore and the device's counters.
+files in the page cache, or cold on an emulated hard disk (a control group), proven by mincore and by the device.
 """
 
 from __future__ import annotations
