@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,10 +17,10 @@ from hypothesis import strategies as st
 
 from penstock.bench import Case, race
 from penstock.bench.peers import PEERS, load
-from penstock.bench.run import ask
+from penstock.bench.run import ask, command
 from penstock.bench.study import schedule, twins
 from penstock.errors import UsageError
-from penstock.results import from_json, standings, to_json
+from penstock.results import from_json, read, standings, to_json
 from penstock.testing import write_photos
 
 
@@ -95,6 +98,43 @@ def test_a_child_past_its_deadline_is_a_run_that_says_so(case):
     answer = ask({"task": "time", "peer": "pytorch", "case": case.to_json()}, deadline_seconds=0.01)
     assert answer["status"] == "hung"
     assert "killed after" in answer["message"]
+
+
+def test_a_child_in_an_environment_without_penstock_does_the_same(case):
+    request = {"task": "time", "peer": "synthetic", "case": case.to_json(), "cpus": 1}
+    answer = ask(request, started_by=command(Path(sys.executable)))
+    assert answer["status"] == "ok", answer["message"]
+    assert answer["values"]["samples"] == 24
+    alone = ask({**request, "case": {**case.to_json(), "model": "resnet18"}}, started_by=command(Path(sys.executable)))
+    assert (alone["status"], "environment of its own" in alone["message"]) == ("refused", True)
+
+
+def test_a_child_that_is_killed_says_by_what(case, tmp_path):
+    killer = tmp_path / "killer.py"
+    killer.write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    answer = ask({}, started_by=[sys.executable, str(killer), ""])
+    assert answer == {"status": "failed", "message": "ended by signal 9 (out of memory, perhaps)"}
+
+
+def test_more_workers_than_cpus_are_a_failure_that_says_so(case):
+    (run,) = race(replace(case, workers=4096), ["synthetic"], blocks=1).runs
+    assert run.status == "failed"
+    assert "more workers than CPUs" in run.message
+
+
+def test_ctrl_c_keeps_what_was_measured_and_leaves_no_process(case, tmp_path):
+    out = tmp_path / "race.json"
+    penstock = Path(sys.executable).with_name("penstock")
+    options = ["--peers", "synthetic", "--blocks", "500", "--epochs", "1", "--workers", "1", "--out", str(out)]
+    with subprocess.Popen([penstock, "race", case.data, *options], stderr=subprocess.PIPE, text=True) as race_:
+        assert "1/500" in next(line for line in race_.stderr if line.strip())
+        race_.send_signal(signal.SIGINT)
+        race_.communicate(timeout=60)
+    assert race_.returncode == 130
+    result = read(out)
+    assert result.status == "interrupted"
+    assert [run.status for run in result.runs][-1] == "interrupted"
+    assert result.runs[0].is_ok
 
 
 def test_an_unknown_peer_is_refused_before_anything_runs(case):

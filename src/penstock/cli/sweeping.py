@@ -11,6 +11,7 @@ from penstock.cli.quantities import as_bytes
 
 __all__ = ["as_levels", "short_names"]
 
+TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 SHORT = {"memory": "memory_bytes", "think": "think_seconds"}
 
 
@@ -41,6 +42,10 @@ def as_levels(kind: type[Any], given: tuple[str, ...]) -> dict[str, list[Any]]:
 def _level(name: str, kind: Any, word: str) -> Any:
     if name.endswith("_bytes"):
         return 0 if word == "0" else as_bytes(None, None, word)  # type: ignore[arg-type]
+    if kind is bool:
+        if word.lower() not in TRUTHS:
+            raise click.BadParameter(f"{name}: {word!r} is neither yes nor no", param_hint="--sweep")
+        return TRUTHS[word.lower()]
     try:
         return kind(word) if kind in {int, float} else word
     except ValueError as error:

@@ -52,7 +52,7 @@ _ALL = (
     Metric("cpu_seconds_per_thousand", "s/1,000 samples", "less", "Processor time of all the loader's processes."),
     Metric("user_seconds_per_thousand", "s/1,000 samples", "less", "Of it, outside the kernel."),
     Metric("system_seconds_per_thousand", "s/1,000 samples", "less", "Of it, in the kernel."),
-    Metric("memory_bytes", "B", "less", "Proportional set size of all processes, the largest seen."),
+    Metric("memory_bytes", "B", "less", "Proportional set size of all processes when the window closed."),
     Metric("device_read_bytes", "B", "less", "Bytes read from block devices while the clock ran."),
     Metric("read_bytes", "B", "", "Bytes read through system calls while the clock ran: of files, pipes and sockets."),
     Metric("payload_bytes", "B", "", "Encoded bytes of the samples delivered while the clock ran."),
