@@ -8,7 +8,7 @@
 DATA holds (or gets, from photographs.py) the folders photos, large and others; forms that peers make lie beside them.
 benchmarks/make_peers.sh makes .peers. Nothing else should run on the machine meanwhile.
 
-On two cores all but `disk` and `cache` takes about 35 minutes. These two want control groups of version 1 and to be
+On two cores all but `disk` and `cache` takes about 35 minutes. These two want control groups and to be
 root, and are left out elsewhere; `disk` takes about 25 minutes more (that is how slow torchvision is there), `cache` 5.
 
 What is published is of a revision that anybody can check out. So nothing is measured while files are changed that are
@@ -24,9 +24,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import groups
-
-from penstock.bench import ratios, standings
+from penstock.bench import groups
+from penstock.results import compared, from_json, standings
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -126,7 +125,7 @@ def measure(name: str, data: Path, rounds: int) -> None:
         folder = make_data(data, race.data)
         against = "torchvision" if "torchvision" in race.peers else race.peers.split(",")[-1]
         command = [Path(sys.executable).with_name("penstock"), "race", folder, "--peers", race.peers]
-        command += ["--rounds", str(rounds), "--epochs", str(race.epochs), "--against", against]
+        command += ["--blocks", str(rounds), "--epochs", str(race.epochs), "--against", against]
         command += ["--out", out, "--html", out.with_suffix(".html")]
     else:
         (script, *options), form = SCRIPTS[name][0].split(), SCRIPTS[name][1]
@@ -163,11 +162,11 @@ def reached(row: Row) -> tuple[float, str] | None:
     if row.peer in result:
         rounds = result.get(f"{row.peer}_by_round")
         return float(result[row.peer]), f"{min(rounds):.2f}-{max(rounds):.2f}, {len(rounds)} rounds" if rounds else ""
-    found = next((ratio for ratio in ratios(result, row.against) if ratio.peer == row.peer), None)
+    found = next((one for one in compared(from_json(result), row.against) if one.cell == row.peer), None)
     if found is None:
         return None
-    low, high = found.interval or (min(found.by_round), max(found.by_round))
-    return found.median, f"{low:.2f}-{high:.2f}, {len(found.by_round)} rounds"
+    low, high = found.interval or (min(found.ratios), max(found.ratios))
+    return found.middle, f"{low:.2f}-{high:.2f}, {len(found.ratios)} rounds"
 
 
 def table() -> str:
@@ -191,7 +190,7 @@ def rates() -> str:
     found = []
     for name in ("photos", "large"):
         result = json.loads((RESULTS / f"{name}.json").read_text())
-        found.append({standing.peer: standing.rate for standing in standings(result)})
+        found.append({standing.cell: standing.middle for standing in standings(from_json(result))})
     lines = ["| loader | photos of about 500x375 | photos of 2048x1536 |", "|---|---|---|"]
     for peer, label in SHOWN.items():
         cells = [f"{rates[peer]:,.0f}" if rates.get(peer) else "did not finish" for rates in found]
