@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -211,6 +212,18 @@ def prepare(clips: Path, gulp: Path) -> dict[str, Any]:
     return told
 
 
+def ratios(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Say how many times as long the others took as penstock, round by round and in the middle."""
+    seconds = {(run["round"], run["medium"], run["system"]): run["seconds"] for run in runs if run["status"] == "ok"}
+    found: dict[str, Any] = {}
+    for system, medium in (("frames", "cold"), ("frames", "warm"), ("gulpio2", "cold"), ("gulpio2", "warm")):
+        pairs = [(seconds.get((n, medium, system)), seconds.get((n, medium, "penstock"))) for n in range(len(runs))]
+        rounds = [theirs / ours for theirs, ours in pairs if theirs and ours]
+        if rounds:
+            found |= {f"{system}_{medium}": median(rounds), f"{system}_{medium}_by_round": rounds}
+    return found
+
+
 def main() -> None:
     """Run all rounds, and write what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -246,6 +259,7 @@ def main() -> None:
         "shape": [BATCH, 3, FRAMES, SIDE, SIDE],
         "packing": told,
         "runs": runs,
+        **ratios(runs),
     }
     args.out.write_text(json.dumps(result, indent=1) + "\n")
 

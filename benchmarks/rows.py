@@ -23,6 +23,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from penstock.bench import groups
 from penstock.results import compared, from_json, standings
@@ -95,6 +96,8 @@ ROWS = (
     Row("S3 at 100 ms, loose objects", "stores", "loose", "DataLoader, 4 workers, boto3", 20.0),
     Row("S3 at 100 ms, packed, 25 MB/s", "stores", "packed_25", "the link", 0.9),
     Row("S3 at 100 ms, packed, 100 MB/s", "stores", "packed_100", "the link", 0.9),
+    Row("clips, emulated hard disk, cold", "clips", "frames_cold", "folders of JPEG frames, Pillow", 10.0),
+    Row("clips, warm", "clips", "gulpio2_warm", "GulpIO2", 3.0),
     Row("cache of half the dataset, hits", "stores", "cache_half_hits", "", 0.5),
     Row("open 1.28 M samples, first batch, s", "starting", "open_and_first_batch_seconds", "", 0.3, at_most=True),
     Row("order of 10^9 samples, first id, s", "starting", "first_id_seconds", "", 0.05, at_most=True),
@@ -210,6 +213,21 @@ def memory() -> str:
     return "\n".join(lines)
 
 
+def clips() -> str:
+    """Lay out how long 50 batches of clips took as a Markdown table."""
+    runs = [run for run in json.loads((RESULTS / "clips.json").read_text())["runs"] if run["status"] == "ok"]
+    times = ("seconds", "first_batch_seconds")
+    lines = ["| | warm, s | first batch | cold, s | first batch | MB read |", "|---|---|---|---|---|---|"]
+    for system in dict.fromkeys(run["system"] for run in sorted(runs, key=lambda run: str(run["system"]))):
+        cells = [system]
+        for medium, parts in (("warm", times), ("cold", (*times, "device_read_bytes"))):
+            of_medium = [run for run in runs if (run["system"], run["medium"]) == (system, medium)]
+            middle = [median(run[part] for run in of_medium) for part in parts]
+            cells += [f"{value:.2f}" for value in middle[:2]] + [f"{value / 1e6:,.0f}" for value in middle[2:]]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def stores() -> str:
     """Lay out what loading from an object store came to as Markdown tables."""
     path = RESULTS / "stores.json"
@@ -257,6 +275,7 @@ def show() -> None:
     put(table(), HERE / "README.md", "rows")
     put(memory(), HERE / "README.md", "memory")
     put(stores(), HERE / "README.md", "stores")
+    put(clips(), HERE / "README.md", "clips")
     put(rates(), HERE.parent / "README.md", "rates")
     print(table())
 
