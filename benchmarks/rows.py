@@ -267,6 +267,8 @@ def put(text: str, into: Path, name: str) -> None:
     """Put a table into a page between its two marks."""
     before, start, rest = into.read_text().partition(f"<!-- {name}: rows.py writes them -->\n")
     _, end, after = rest.partition(f"\n<!-- end of {name} -->")
+    if not start or not end:
+        raise SystemExit(f"{into.name} lacks the marks of {name}, or a line between them")
     into.write_text(before + start + text + end + after)
 
 
