@@ -117,7 +117,11 @@ def run(name: str, root: Path, group: str | None) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     if name == "penstock":
+        import pyarrow as pa
+
         import penstock.torch  # noqa: F401  what is imported is not timed
+
+        pa.array([0])  # here pyarrow imports pandas, where there is one
     elif name == "gulpio2":
         import gulpio2  # noqa: F401
     else:

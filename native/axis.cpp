@@ -6,6 +6,10 @@
 namespace penstock {
 
 void Taps::build(int outputs, double from, double to, Range may_read, bool reversed, bool mirrored, bool nearest) {
+  const Crop crop{outputs, from, to, may_read, reversed, mirrored, nearest};
+  if (generation_ && crop == crop_) return;
+  crop_ = crop;
+  ++generation_;
   const double scale = (to - from) / outputs;
   const double reach = std::max(scale, 1.0);
   stride = nearest ? 1 : static_cast<int>(std::ceil(reach)) * 2 + 1;
@@ -87,6 +91,9 @@ inline int log2_of(int power) { return __builtin_ctz(static_cast<unsigned>(power
 }  // namespace
 
 void Axis::build(const Taps& taps, const Grid& grid) {
+  if (generation_ == taps.generation() && grid_ == grid) return;
+  generation_ = taps.generation();
+  grid_ = grid;
   const int outputs_wanted = static_cast<int>(taps.start.size());
   const int factor = grid.subsampling * grid.reduction;
   const int shift = log2_of(factor);

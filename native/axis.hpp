@@ -18,15 +18,17 @@ struct Grid {
   int subsampling;  // pixels per sample as stored in the JPEG: 1, 2 or 4
   bool smooth;      // libjpeg's "fancy" upsampling of factor 2: 3/4 of the nearer sample, 1/4 of the farther
   int reduction;    // samples as stored per sample as decoded: 1, 2, 4 or 8 (inverse DCT of reduced size)
+  bool operator==(const Grid&) const = default;
 };
 
 // Half-open range of positions.
 struct Range {
   int start, stop;
   int size() const { return stop - start; }
+  bool operator==(const Range&) const = default;
 };
 
-// Weights over full-size pixels.
+// Weights over full-size pixels. Built again for the same crop, as for the next frame of a clip, they stay as they are.
 struct Taps {
   std::vector<int32_t> start;  // per output pixel: its first source pixel
   std::vector<int32_t> count;  // per output pixel: how many; 0 for padding
@@ -40,6 +42,18 @@ struct Taps {
   // positions count from the other end, which decides to whom a centre between two pixels belongs.
   void build(int outputs, double from, double to, Range may_read, bool reversed, bool mirrored, bool nearest);
   Range used() const;
+  uint64_t generation() const { return generation_; }  // another one whenever they have changed
+
+ private:
+  struct Crop {
+    int outputs = 0;
+    double from = 0, to = 0;
+    Range may_read{0, 0};
+    bool reversed = false, mirrored = false, nearest = false;
+    bool operator==(const Crop&) const = default;
+  };
+  Crop crop_;
+  uint64_t generation_ = 0;
 };
 
 // Weights over a plane's samples, in 1/16384, summing to exactly that for each output pixel.
@@ -53,8 +67,13 @@ struct Axis {
   bool identity = false;
   Range range{0, 0};  // the samples that any output pixel reads
 
+  // The same `taps` each time: then the same weights over the same grid are not worked out again.
   void build(const Taps& taps, const Grid& grid);
   int outputs() const { return static_cast<int>(start.size()); }
+
+ private:
+  uint64_t generation_ = 0;  // of the taps, and their grid
+  Grid grid_{0, 0, false, 0};
 };
 
 }  // namespace penstock

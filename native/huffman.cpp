@@ -37,6 +37,8 @@ inline int slow_symbol(BitReader& in, const HuffmanTable& table, const HuffmanTa
 
 bool HuffmanTable::build(const JpegHeader::HuffmanSpec& spec, bool is_dc) {
   if (!spec.present) return false;
+  if (spec == spec_ && is_dc == is_dc_) return true;
+  spec_.present = false;
   symbols = spec.symbols;
   look.fill({0, 0, 0});
   int code = 0, position = 0;
@@ -69,6 +71,8 @@ bool HuffmanTable::build(const JpegHeader::HuffmanSpec& spec, bool is_dc) {
     max_code[length] = count ? code - 1 : -1;
   }
   max_code[17] = INT32_MAX;
+  spec_ = spec;
+  is_dc_ = is_dc;
   return true;
 }
 

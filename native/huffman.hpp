@@ -37,8 +37,12 @@ struct HuffmanTable {
   std::array<uint8_t, 256> symbols;
 
   // False if no code has these counts, or values are larger than 8-bit images have. DC tables hold sizes, AC tables run
-  // and size.
+  // and size. Many files have the same tables, those of the standard: then the table stays as it is.
   bool build(const JpegHeader::HuffmanSpec& spec, bool is_dc);
+
+ private:
+  JpegHeader::HuffmanSpec spec_;  // what it was built from, if that went well
+  bool is_dc_ = false;
 };
 
 // A run of bits, most significant first. Memory must be readable for 8 bytes past `stop` and hold zeros for kSlack.

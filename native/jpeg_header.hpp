@@ -19,6 +19,7 @@ struct JpegHeader {
     bool present = false;
     std::array<uint8_t, 16> counts{};  // codes of each length, 1 … 16
     std::array<uint8_t, 256> symbols{};
+    bool operator==(const HuffmanSpec&) const = default;
   };
   enum class Colour { kGrey, kYcc, kRgb, kFour };
 

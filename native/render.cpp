@@ -107,6 +107,7 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
   Plane planes[3];
   if (!tiles_.decode(source.bytes, header, reduction, x, y, planes)) return false;
   const bool transposed = source.view.turn.transposed;
+  bool is_one_size = false;  // of luma and chroma
   Model model = parts == 1 ? Model::kGrey : header.colour() == JpegHeader::Colour::kRgb ? Model::kRgb : Model::kYcc;
   if (model == Model::kYcc) {
     const Grid gx = TileDecoder::grid_x(header, 1, reduction), gy = TileDecoder::grid_y(header, 1, reduction);
@@ -122,11 +123,12 @@ bool Renderer::render_tiles(const Source& source, const JpegHeader& header, cons
     if (same_size || cut || clipped) {
       convert_planes(planes, gx, gy);
       model = Model::kRgb;
-      axis_x_[1] = axis_x_[0];
-      axis_y_[1] = axis_y_[0];
+      is_one_size = true;
     }
   }
-  compose(planes, transposed ? axis_y_ : axis_x_, transposed ? axis_x_ : axis_y_, model, transposed, shape, out);
+  const Axis* const of_x[2] = {&axis_x_[0], &axis_x_[!is_one_size]};
+  const Axis* const of_y[2] = {&axis_y_[0], &axis_y_[!is_one_size]};
+  compose(planes, transposed ? of_y : of_x, transposed ? of_x : of_y, model, transposed, shape, out);
   return true;
 }
 
@@ -159,8 +161,6 @@ void Renderer::render_interleaved(const uint8_t* pixels, size_t stride, int chan
                                   const Source& source, const OutputShape& shape, uint8_t* out) {
   axis_x_[0].build(taps_x_, gx);
   axis_y_[0].build(taps_y_, gy);
-  axis_x_[1] = axis_x_[0];
-  axis_y_[1] = axis_y_[0];
   const Range x = axis_x_[0].range, y = axis_y_[0].range;
   const size_t plane_stride = (static_cast<size_t>(x.size()) + 31) / 32 * 32 + Plane::kSlack;
   Plane planes[3];
@@ -178,7 +178,9 @@ void Renderer::render_interleaved(const uint8_t* pixels, size_t stride, int chan
       std::memcpy(into[0] + at, line, x.size());
   }
   const bool transposed = source.view.turn.transposed;
-  compose(planes, transposed ? axis_y_ : axis_x_, transposed ? axis_x_ : axis_y_, channels == 1 ? Model::kGrey : Model::kRgb, transposed, shape, out);
+  const Axis* const of_x[2] = {&axis_x_[0], &axis_x_[0]};
+  const Axis* const of_y[2] = {&axis_y_[0], &axis_y_[0]};
+  compose(planes, transposed ? of_y : of_x, transposed ? of_x : of_y, channels == 1 ? Model::kGrey : Model::kRgb, transposed, shape, out);
 }
 
 void Renderer::convert_planes(Plane planes[3], const Grid& across, const Grid& down) {
@@ -197,11 +199,11 @@ void Renderer::convert_planes(Plane planes[3], const Grid& across, const Grid& d
   for (int c = 0; c < 3; ++c) planes[c] = {into[c], stride, luma.x, luma.y};
 }
 
-void Renderer::compose(const Plane planes[3], const Axis across[2], const Axis down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out) {
+void Renderer::compose(const Plane planes[3], const Axis* const across[2], const Axis* const down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out) {
   const size_t pixels = shape.pixels(), stride = shape.width;
   if (model == Model::kGrey) {
     uint8_t* grey = shape.channels_first || shape.channels == 1 ? out : grid_.take(pixels);
-    resample(planes[0], across[0], down[0], transposed, shape.fill, grey, stride, scratch_);
+    resample(planes[0], *across[0], *down[0], transposed, shape.fill, grey, stride, scratch_);
     if (shape.channels == 1) return;
     if (shape.channels_first) {
       std::memcpy(out + shape.plane_stride, out, pixels);
@@ -218,7 +220,7 @@ void Renderer::compose(const Plane planes[3], const Axis across[2], const Axis d
   const bool ycc = model == Model::kYcc;
   for (int c = 0; c < 3; ++c) {
     const uint8_t fill = ycc && c > 0 ? 128 : shape.fill;
-    resample(planes[c], across[c > 0], down[c > 0], transposed, fill, grid + c * grid_plane, stride, scratch_);
+    resample(planes[c], *across[c > 0], *down[c > 0], transposed, fill, grid + c * grid_plane, stride, scratch_);
   }
   uint8_t* rgb = grid;
   if (ycc) {

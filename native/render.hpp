@@ -53,7 +53,7 @@ class Renderer {
   // Colours at full size: turns three planes into planes of red, green and blue over the first one's pixels.
   void convert_planes(Plane planes[3], const Grid& across, const Grid& down);
   // `across` and `down` per plane: [0] for the first, [1] for the others.
-  void compose(const Plane planes[3], const Axis across[2], const Axis down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out);
+  void compose(const Plane planes[3], const Axis* const across[2], const Axis* const down[2], Model model, bool transposed, const OutputShape& shape, uint8_t* out);
 
   JpegHeader header_;
   TileDecoder tiles_;

@@ -214,7 +214,7 @@ def test_a_fork_before_the_first_request_is_no_fork_at_all(url, seaweedfs):
         "import os, sys, penstock\n"
         "from tests.stores import access\n"
         "child = os.fork()\n"
-        "print(len(penstock.open(sys.argv[1], access=access(sys.argv[2]))), flush=True)\n"
+        "os.write(1, b'%d ' % len(penstock.open(sys.argv[1], access=access(sys.argv[2]))))\n"  # two write: each at once
         "if child: os._exit(os.waitpid(child, 0)[1])\n"
     )
     done = subprocess.run(

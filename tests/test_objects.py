@@ -140,7 +140,7 @@ def test_more_objects_than_a_page_are_listed_once_and_remembered(bucket, tmp_pat
     assert dataset.classes == ("0", "1")
     lengths = dict(zip(dataset.index.column("file").to_pylist(), column.length.tolist(), strict=True))
     assert lengths == {f"{at % 2}/{at:04d}.jpg": min(100 + at, len(data)) for at in range(count)}
-    monkeypatch.setattr("penstock.ingest.object_index._asked", None)  # would fail if the store were asked again
+    monkeypatch.setattr("penstock.ingest.object_index.looked_up", None)  # would fail if the store were asked again
     assert penstock.open(index, root=bucket.root, access=bucket.access).digest == dataset.digest
 
 

@@ -296,3 +296,23 @@ def test_no_secret_is_stored_or_said_anywhere(place, seaweedfs, tmp_path):
     said += [repr(thing).encode() for thing in (dataset, place.access, loader, dataset.packed, dataset.packed.store)]
     loader.close()
     assert not [text for text in said if seaweedfs.secret.encode() in text]
+
+
+def test_a_dataset_is_extended_to_the_same_objects_as_on_a_disk(place, tmp_path):
+    source, more = (
+        folders.classes(tmp_path / "photos"),
+        folders.write(tmp_path / "more", {"c9/x.jpg": folders.jpeg(77)}),
+    )
+    place.pack(source)
+    opened = place.open()
+    report = place.pack(more, extend=True)
+    assert (report.samples, report.added) == (13, 1)
+    local(source, tmp_path / "p.pen")
+    assert place.content() == local(more, tmp_path / "p.pen", extend=True)
+    assert [sample.key for sample in opened] == [sample.key for sample in place.open()][:12]
+    assert penstock.verify(place.url, access=place.access).is_sound
+    place.pack(folders.write(tmp_path / "again", {"c9/y.jpg": folders.jpeg(78)}), extend=True)
+    assert {"index.parquet", "index-1.parquet", "index-2.parquet"} & place.content().keys() == {
+        "index-1.parquet",
+        "index-2.parquet",
+    }

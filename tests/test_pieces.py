@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.pieces import byte_range, checksums, frame_number, most_bytes, ranges, rows_of, spans, usual_bytes
-from penstock.storage.ranges import GAP_BYTES, plan_reads
+from penstock.storage.ranges import FRAME_GAP_BYTES, plan_reads
 from penstock.types import Column, Frames
 
 lengths_of = st.lists(st.lists(st.integers(1, 60_000), min_size=1, max_size=12), min_size=1, max_size=8)
@@ -83,7 +83,7 @@ def test_what_is_expected_counts_the_frames_between_where_they_are_read_with_the
     column = column_of([[1000] * 20, [50_000] * 20])
     assert usual_bytes(column, 4, 3).tolist() == [12_000, 200_000]
     assert usual_bytes(column, 400, 1).tolist() == [20_000, 1_000_000]
-    assert GAP_BYTES < 100_000
+    assert FRAME_GAP_BYTES < 100_000
 
 
 @given(lengths_of, st.data())

@@ -11,12 +11,14 @@ The house, highest floor first. A room uses the floors below it and none of its 
     testing/      photographs, real servers, faults
     bench/        measure and race
     torch/        tensors; the only room of the library that imports torch
+    ray.py        packing on a Ray cluster
     loader.py     READ PATH: order → read → decode → batch
     pack.py       WRITE PATH: ingest → transcode → shard → storage
     verify.py     is a packed dataset what its index says?
     export/       the files back out, also as others keep them
     sizes.py      what a dataset takes on disk, part by part
     decoding.py   pixels of a batch, field by field
+    publishing.py finished shards → index, manifest
     planning.py   all about a batch that is known before reading
     joined.py     several datasets as one
     selection.py  which fields a batch has
@@ -25,8 +27,11 @@ The house, highest floor first. A room uses the floors below it and none of its 
     frame_choice.py  which frames of its clips a sample shows
     dataset.py    storage + shard: open, read samples by id
     writer.py     samples → finished shards, resumably
+    extension.py  a packed dataset that is added to
     filling.py    reads of samples, and what became of them
     packed.py     the index of a packed dataset, wherever it is
+    work.py       the work of packing, and who does it
+    claim.py      a place got ready to be packed into
     ingest/       foreign data → records
     pieces.py     what is read of a sample: an image, some frames of a clip
     sample.py     one sample, for looking at

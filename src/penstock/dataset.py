@@ -38,7 +38,7 @@ from penstock.pipeline.options import whole_number
 from penstock.sample import Sample
 from penstock.shard.checks import crc32c
 from penstock.shard.index import column_names, numpy_of, to_column
-from penstock.storage.ranges import plan_reads
+from penstock.storage.ranges import FRAME_GAP_BYTES, GAP_BYTES, plan_reads
 from penstock.types import UNREAD, Column, StoredField
 
 if TYPE_CHECKING:
@@ -277,7 +277,8 @@ class Dataset:
         chosen = {} if chosen is None else chosen
         pieces = [ranges(self.column(field), ids, chosen.get(field)) for field in fields]
         file, offset, length = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
-        reads = plan_reads(file.reshape(-1), offset.reshape(-1), length.reshape(-1), alignment=alignment)
+        flat, gap = (one.reshape(-1) for one in (file, offset, length)), FRAME_GAP_BYTES if chosen else GAP_BYTES
+        reads = plan_reads(*flat, gap_bytes=gap, alignment=alignment)
         return Reading(ids, tuple(fields), chosen, reads, reads.start.reshape(length.shape), length)
 
     def begin(self, reading: Reading, block: NDArray[np.uint8], *, ways: NDArray[np.uint8] | None = None) -> Filling:

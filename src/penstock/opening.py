@@ -7,13 +7,14 @@ import os
 from typing import TYPE_CHECKING, Literal
 
 from penstock.dataset import Dataset
-from penstock.errors import StorageError, UsageError
+from penstock.errors import FormatError, StorageError, UsageError
 from penstock.ingest.duplicates import one_of_each
 from penstock.ingest.in_files import index_files
 from penstock.ingest.in_place import index_folder
 from penstock.ingest.items import Files
 from penstock.ingest.kind import Options
-from penstock.ingest.kinds import in_place_kind, open_source
+from penstock.ingest.kinds import KINDS, in_place_kind, kind_at, open_source
+from penstock.ingest.loose_objects import OBJECT_LIST
 from penstock.ingest.object_index import open_objects
 from penstock.ingest.object_list import is_object_list
 from penstock.ingest.source import shown
@@ -63,19 +64,19 @@ def open_dataset(
         _configured(access) if path is None else _text(path),
         None if cache is None else Cache.of(cache),
     )
-    is_list = is_object_list(folder) or (classes is None and os.path.isfile(folder))
-    if not is_list and not (root is None and classes is None):
+    is_list, is_packed = is_object_list(folder), os.path.exists(os.path.join(folder, MANIFEST_NAME))
+    kind = None if is_list or is_packed else in_place_kind(folder)
+    takes_root = is_list or (kind is None and os.path.isfile(folder))
+    if (root is not None and not takes_root) or (classes is not None and not is_list):
         expected = "the path of a .json or .parquet file"
         raise UsageError("root and classes are about indexes of objects", file=shown(folder), expected=expected)
-    if is_object_list(folder):
-        if labels is not None:
-            raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
-        objects = open_objects(folder, root=root, classes=classes, access=access)
-    elif os.path.exists(os.path.join(folder, MANIFEST_NAME)) or (is_url(folder) and in_place_kind(folder) is None):
+    if is_list:
+        objects = _opened_list(folder, labels, root, classes, access=access)
+    elif is_packed or (is_url(folder) and kind is None):
         if labels is not None:
             raise UsageError("a packed dataset has its labels", file=shown(folder), hint="leave `labels` out")
         return Dataset(_opened_packed(folder, access, kept_in))
-    elif (kind := in_place_kind(folder)) is not None:
+    elif kind is not None:
         if not is_url(folder):
             _refuse_access(folder, access)
         objects = index_files(kind, folder, Options(labels=None if labels is None else _text(labels), access=access))
@@ -84,6 +85,29 @@ def open_dataset(
     if kept_in is not None:
         objects.keep_in(kept_in)
     return Dataset(objects)
+
+
+def _opened_list(
+    folder: str,
+    labels: str | os.PathLike[str] | None,
+    root: str | os.PathLike[str] | None,
+    classes: int | str | os.PathLike[str] | Literal[False] | None,
+    *,
+    access: Access | None,
+) -> FileIndex:
+    """Open loose objects, or the files of another list with a name like that of one."""
+    if labels is not None:
+        raise UsageError("an index of objects has classes", file=shown(folder), hint="say classes, not labels")
+    try:
+        return open_objects(folder, root=root, classes=classes, access=access)
+    except FormatError:
+        if (
+            classes is not None
+            or is_url(folder)
+            or not any(kind.detects(folder) for kind in KINDS if kind is not OBJECT_LIST)
+        ):
+            raise
+    return _opened_files(folder, None, root, access)
 
 
 def _opened_packed(folder: str, access: Access | None, cache: Cache | None) -> PackedIndex:
@@ -113,10 +137,13 @@ def _opened_files(
         expected = "a packed dataset or a folder of images"
         raise UsageError("there is no dataset here", file=shown(folder), expected=expected)
     named, below = (None if path is None else os.fspath(path) for path in (labels, root))
-    source = one_of_each(open_source(folder, options=Options(labels=named, root=below)))
-    if not all(isinstance(items, Files) for items in source.fields.values()):
+    kind = kind_at(folder)
+    source = (
+        one_of_each(open_source(folder, kind.name, Options(labels=named, root=below))) if kind.is_of_files else None
+    )
+    if source is None or not all(isinstance(items, Files) for items in source.fields.values()):
         hint = "pack it: `penstock pack`"
-        raise UsageError(f"a source of kind {source.kind} cannot be opened in place", file=shown(folder), hint=hint)
+        raise UsageError(f"a source of kind {kind.name} cannot be opened in place", file=shown(folder), hint=hint)
     return index_folder(source, named, folder if os.path.isfile(folder) else None)
 
 

@@ -1,56 +1,58 @@
 """The write path: a source becomes a packed dataset.
 
-    list the source → order it → [threads] read, recognise, rewrite, check, lay out
+    list the source → order it → [threads, or a cluster] read, recognise, rewrite, check, lay out
                                → [one writer] append to a shard; when it is full: make it lasting, journal
     all shards there → index → manifest, last
 
-Everything that takes time happens in the threads; the writer only appends, so its order alone decides the bytes. They
-are the same for any number of workers and however often the run was killed: shards end where the next sample does not
-fit, the order is a function of keys and seed, and nothing stored knows the time or the machine.
+Everything that takes time happens in the threads; the writer only says where shards end, so its order alone decides the
+bytes. They are the same for any number of workers, whoever they are (work.py), and however often the run was killed:
+shards end where the next sample does not fit, the order is a function of keys and seed, and nothing stored knows the
+time or the machine.
+
+With `extend` the same goes on behind the last shard of a dataset that is there (extension.py).
 
 After a kill the journal (storage/journal.py) holds every finished shard's rows; the same call goes on behind them.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
+import numpy as np
 
-from penstock.errors import SourceError, UsageError
+from penstock.claim import claim, claim_extension, encode_plan, is_published
+from penstock.errors import UsageError
+from penstock.extension import Extended
 from penstock.ingest.duplicates import one_of_each
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import open_source
+from penstock.ingest.loose_objects import OBJECT_LIST
 from penstock.ingest.recipe import Recipe
-from penstock.ingest.source import SKIPPED_OUTCOMES, Skipped, Source, shown
-from penstock.ingest.transcode import transcoded
-from penstock.pipeline.cores import allowed_cores
-from penstock.shard.checks import sha256
-from penstock.shard.index import encode_index
-from penstock.shard.manifest import INDEX_NAME, MANIFEST_NAME, IndexEntry, Manifest, decode_manifest
+from penstock.ingest.source import Skipped, shown
+from penstock.publishing import VERSION, publish, remove_older_indexes
+from penstock.shard.manifest import MANIFEST_NAME, Manifest, decode_manifest
 from penstock.shard.members import kind_of
 from penstock.shard.write_order import write_order
 from penstock.storage.location import is_url
 from penstock.storage.where import place_at
-from penstock.writer import ShardWriter, claim, is_published
+from penstock.work import Threads, Work
+from penstock.writer import ShardWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from penstock.ingest.source import Source
+    from penstock.storage.journal import Journal
     from penstock.storage.location import Access
     from penstock.storage.place import Place
+    from penstock.work import Engine
 
 __all__ = ["SHARD_BYTES", "PackProgress", "PackReport", "pack"]
 
 SHARD_BYTES = 256 * 1024 * 1024  # large enough to read sequentially, small enough to lose to a kill
-_VERSION = version("penstock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class PackReport:
     kept: dict[str, int]  # why files were stored as they were
     skipped: tuple[Skipped, ...]
     resumed_items: int  # that an earlier run had dealt with
+    added: int  # of the samples, those that are new: all of them, or those of an extension
+    already_there: int = 0  # the source's samples that an extension left out, since their keys are taken
 
     def as_dict(self) -> dict[str, Any]:
         """Give the report for JSON."""
@@ -87,17 +91,49 @@ class PackReport:
 
 
 @dataclass(frozen=True, slots=True)
-class _Settings:
-    """What shapes the bytes besides the source."""
+class _Task:
+    """What is left to do in a place that is held."""
 
-    seed: int | None
-    shard_bytes: int
-    recipe: Recipe
-    frame_rate: float | None = None
+    journal: Journal
+    source: Source
+    order: Sequence[int]
+    before: int  # samples that were there
+    already_there: int = 0
+    is_done: bool = False  # but for the journal's removal
 
-    def as_dict(self) -> dict[str, Any]:
-        found = {"seed": self.seed, "shard_bytes": self.shard_bytes, **self.recipe.as_dict()}
-        return found if self.frame_rate is None else {**found, "frame_rate": self.frame_rate}
+    @property
+    def totals(self) -> tuple[int, int]:
+        """Count samples to be dealt with, and their bytes."""
+        order = np.asarray(self.order, np.int64)
+        return len(order), sum(int(items.sizes[order].sum()) for items in self.source.fields.values())
+
+
+def _new(place: Place, found: Source, settings: dict[str, Any], *, force: bool) -> _Task:
+    """Begin a dataset, or go on with it."""
+    order = write_order(found.keys, settings["seed"])
+    journal = claim(place, encode_plan(_described(found, settings)), force=force)
+    return _Task(journal, found, order, 0, is_done=is_published(place))
+
+
+def _extension(extended: Extended, found: Source, settings: dict[str, Any], *, force: bool, leaves_out: bool) -> _Task:
+    """Begin to extend a dataset, or go on with it."""
+    extended.check_settings(settings)
+    what = {**_described(found, settings), "leaves_out": leaves_out}
+    finished, order, already_there, before = extended.was_made_by(what), [], 0, extended.manifest.samples
+    if finished is None:
+        found = extended.fitted(found)
+        order = extended.new(found, write_order(found.keys, settings["seed"]), leaves_out=leaves_out)
+        already_there = len(found) - len(order)
+    else:
+        before -= extended.manifest.provenance["extensions"][-1]["samples"]
+    plan = encode_plan(what, extended.digest)
+    journal = claim_extension(extended.place, extended.manifest, plan, finished, force=force)
+    return _Task(journal, found, order, before, already_there, is_done=finished is not None)
+
+
+def _described(found: Source, settings: dict[str, Any]) -> dict[str, Any]:
+    """Say what the work is: another one, when anything that shapes the bytes is another."""
+    return {"penstock": VERSION, "source": found.digest(), "settings": settings}
 
 
 def pack(
@@ -122,6 +158,8 @@ def pack(
     raw: bool = False,
     on_error: Literal["raise", "skip"] = "raise",
     force: bool = False,
+    extend: bool = False,
+    engine: Engine | None = None,
     access: Access | None = None,
     progress: Callable[[PackProgress], None] | None = None,
 ) -> PackReport:
@@ -138,16 +176,16 @@ def pack(
     (or `short_side`) and `quality` encode again what is larger, or everything; `raw` stores decoded pixels. What cannot
     be packed stops the run, or with on_error="skip" is listed in the report. `force` replaces a dataset, or an
     unfinished one of another source or other settings, that is in the way.
+
+    `extend` adds the samples to the dataset that is there; those whose keys it has are an error, or with
+    `remove_duplicates` left out. `engine` says who does the work (default: this process), such as
+    penstock.ray.Cluster, of which `workers` is then how many to use.
     """
-    if on_error not in {"raise", "skip"}:
-        raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
-    if shard_bytes < 1 or (workers is not None and workers < 1):
-        raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
+    _check(on_error, shard_bytes, workers)
     recipe = Recipe(keep_bytes, max_side, short_side, quality, raw)
-    settings = _Settings(seed, shard_bytes, recipe, frame_rate)
     # Access is for whichever of the two is far; with neither, it is refused.
-    is_for_source = is_url(os.fspath(source)) and not is_url(os.fspath(destination))
-    place = place_at(os.fspath(destination), None if is_for_source else access)
+    is_source_far = is_url(os.fspath(source)) or OBJECT_LIST.detects(os.fspath(source))
+    place = place_at(os.fspath(destination), None if is_source_far and not is_url(os.fspath(destination)) else access)
     if place.lies_in(os.fspath(source)):
         got, expected = shown(os.fspath(destination)), "a folder elsewhere"
         raise UsageError("the dataset would lie inside its source", got=got, expected=expected)
@@ -158,26 +196,48 @@ def pack(
     if raw and any(kind_of(field) == "clip" for field in found.fields):
         raise UsageError("raw stores images as pixels, but these are clips", file=shown(os.fspath(source)))
     _stop_at(found.skipped, on_error)
-    order = write_order(found.keys, seed)
-    plan = json.dumps({"penstock": _VERSION, "source": found.digest(), "settings": settings.as_dict()}).encode()
-    with claim(place, plan, force=force) as journal:
+    settings = {"seed": seed, "shard_bytes": shard_bytes, **recipe.as_dict()}
+    settings |= {} if frame_rate is None else {"frame_rate": frame_rate}
+    extended = Extended.at(place) if extend else None
+    if extended is None:
+        task = _new(place, found, settings, force=force)
+    else:
+        task = _extension(extended, found, settings, force=force, leaves_out=remove_duplicates)
+    said = [os.fspath(path) for path in (source, destination, masks, root) if path is not None]
+    paths = tuple(path for path in said if not is_url(path))
+    with task.journal as journal:
         resumed = 0
-        if not is_published(place):
-            with ShardWriter(place, journal, tuple(found.fields), found.labels.schema, shard_bytes) as writer:
-                resumed, totals = writer.items, (len(found), found.bytes)
+        if not task.is_done:
+            work = Work(journal.begun, task.source, recipe, workers, paths)
+            first = 0 if extended is None else extended.next_shard
+            with (
+                (engine or Threads()).begin(work) as run,
+                ShardWriter(place, journal, run, shard_bytes, first) as writer,
+            ):
+                resumed, totals = writer.items, task.totals
                 _stop_at(writer.skipped, on_error)
-                # Files become tar members, in threads; what an earlier run finished is not made again.
-                with closing(transcoded(found, order[resumed:], settings.recipe, workers or allowed_cores())) as stream:
+                # Files become tar members, wherever; what an earlier run finished is not made again.
+                with closing(run.items(task.order, resumed)) as stream:
                     for item in stream:
                         _stop_at([item] if isinstance(item, Skipped) else [], on_error)
-                        # Members are appended to a shard; a full one is made lasting and journalled.
+                        # Members go into a shard; a full one is made lasting and journalled.
                         writer.add(item)
                         if progress is not None:
                             progress(_progress(totals, writer, resumed))
                 # Rows become the index; the manifest, last, makes it a dataset.
-                _publish(place, found, settings, writer)
+                publish(place, task.source, settings, writer, extended)
+        manifest = decode_manifest(place.store.read(MANIFEST_NAME), MANIFEST_NAME)
+        if extended is not None:
+            remove_older_indexes(place, manifest.index.file)
         journal.remove()
-    return _report(place, resumed)
+    return _report(place, manifest, task, resumed)
+
+
+def _check(on_error: str, shard_bytes: int, workers: int | None) -> None:
+    if on_error not in {"raise", "skip"}:
+        raise UsageError("on_error is unknown", got=repr(on_error), expected="'raise' or 'skip'")
+    if shard_bytes < 1 or (workers is not None and workers < 1):
+        raise UsageError("shard_bytes and workers are at least 1", got=f"{shard_bytes} and {workers}")
 
 
 def _text(path: str | os.PathLike[str] | None) -> str | None:
@@ -197,61 +257,19 @@ def _progress(totals: tuple[int, int], writer: ShardWriter, resumed: int) -> Pac
     return PackProgress(writer.items, totals[0], writer.source_bytes, totals[1], writer.stored_bytes, resumed, counts)
 
 
-def _publish(place: Place, found: Source, settings: _Settings, writer: ShardWriter) -> None:
-    """Write the index, then the manifest."""
-    done = writer.finish()
-    skipped = sorted({*found.skipped, *writer.skipped}, key=lambda item: (item.name, item.outcome, item.why))
-    if not done:
-        example = str(skipped[0]) if skipped else None
-        file, expected = shown(place.store.place), "at least one image"
-        raise SourceError("nothing could be packed", file=file, got=example, expected=expected)
-    table = pa.concat_tables([piece.rows for piece in done])
-    index = encode_index(table)
-    place.write(INDEX_NAME, index)
-    outcomes = Counter(item.outcome for item in skipped)
-    kept: Counter[str] = Counter()
-    for piece in done:
-        outcomes.update({name: count for name, count in piece.outcomes.items() if name not in SKIPPED_OUTCOMES})
-        kept.update(piece.kept)
-    source_bytes = sum(piece.source_bytes for piece in done)
-    manifest = Manifest(
-        samples=len(table),
-        fields={field: _field_summary(table, field) for field in found.fields},
-        labels={column.name: str(column.type) for column in found.labels.schema},
-        classes=found.classes,
-        index=IndexEntry(INDEX_NAME, index.size, sha256(index)),
-        shards=tuple(piece.entry for piece in done),
-        pack=settings.as_dict(),
-        provenance={
-            "penstock": _VERSION,
-            "source": {"kind": found.kind, "files": len(table) * len(found.fields), "bytes": source_bytes},
-            "outcomes": dict(sorted(outcomes.items())),
-            "kept": dict(sorted(kept.items())),
-            "skipped": [item.as_dict() for item in skipped],
-        },
-    )
-    writer.confirm()
-    place.write(MANIFEST_NAME, manifest.encode())
-
-
-def _field_summary(table: pa.Table, field: str) -> dict[str, Any]:
-    counts = pc.value_counts(table.column(f"{field}.format").cast(pa.string())).to_pylist()
-    formats = dict(sorted((item["values"], item["counts"]) for item in counts))
-    return {"formats": formats, "bytes": pc.sum(table.column(f"{field}.length")).as_py()}
-
-
-def _report(place: Place, resumed: int) -> PackReport:
-    encoded = place.store.read(MANIFEST_NAME)
-    manifest = decode_manifest(encoded, os.path.join(place.store.place, MANIFEST_NAME))
+def _report(place: Place, manifest: Manifest, task: _Task, resumed: int) -> PackReport:
+    stored = sum(shard.bytes for shard in manifest.shards) + manifest.index.bytes
     return PackReport(
         path=place.store.place,
         samples=manifest.samples,
         shards=len(manifest.shards),
         source_bytes=manifest.provenance["source"]["bytes"],
         payload_bytes=sum(summary["bytes"] for summary in manifest.fields.values()),
-        stored_bytes=sum(shard.bytes for shard in manifest.shards) + manifest.index.bytes + len(encoded),
+        stored_bytes=stored + (place.size(MANIFEST_NAME) or 0),
         outcomes=manifest.provenance["outcomes"],
         kept=manifest.provenance["kept"],
         skipped=tuple(Skipped.from_dict(item) for item in manifest.provenance["skipped"]),
         resumed_items=resumed,
+        added=manifest.samples - task.before,
+        already_there=task.already_there,
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.errors import UsageError
-from penstock.storage.ranges import GAP_BYTES
+from penstock.storage.ranges import FRAME_GAP_BYTES
 from penstock.types import Column, Frames
 
 __all__ = [
@@ -76,7 +76,7 @@ def usual_bytes(column: Column, frames: int, stride: int) -> NDArray[np.int64]:
     """Expect so many bytes to be read of each clip: those of every `stride`-th frame, and short gaps between them."""
     each = column.length / frame_counts(column)
     gaps = each * (stride - 1)
-    usual: NDArray[np.int64] = np.ceil(frames * (each + np.where(gaps <= GAP_BYTES, gaps, 0))).astype(np.int64)
+    usual: NDArray[np.int64] = np.ceil(frames * (each + np.where(gaps <= FRAME_GAP_BYTES, gaps, 0))).astype(np.int64)
     return np.minimum(usual, column.length)
 
 
@@ -87,7 +87,7 @@ def most_bytes(column: Column, frames: int, *, alignment: int = 1) -> NDArray[np
     clip no more is read than all of it, its ends, and a gap to what follows.
     """
     assert column.frames is not None
-    found, ends = column.frames, 2 * (alignment - 1) + GAP_BYTES
+    found, ends = column.frames, 2 * (alignment - 1) + FRAME_GAP_BYTES
     largest = np.maximum.reduceat(found.length, found.first[:-1]) if len(column) else np.zeros(0, np.int64)
     most: NDArray[np.int64] = np.minimum(column.length + ends, frames * (largest + ends))
     return most

@@ -32,6 +32,7 @@ from penstock.shard.checks import Damage, Row, check_labels, check_rows, frame_s
 from penstock.shard.frames import FRAME_TYPES
 from penstock.shard.manifest import MANIFEST_NAME, IndexEntry, Manifest, ShardEntry, decode_manifest
 from penstock.shard.members import EXTENSIONS, field_member, kind_of
+from penstock.storage.journal import is_unfinished
 from penstock.storage.object import ObjectStore
 from penstock.storage.store import read_large
 from penstock.storage.where import place_of, store_at
@@ -148,9 +149,10 @@ def _outside_classes(table: pa.Table, manifest: Manifest) -> Iterator[Damage]:
 def _unnamed(store: LocalStore | ObjectStore, manifest: Manifest) -> Iterator[Damage]:
     """Find shards beside those of the manifest: remains of another dataset, which tools that read all would mix in.
 
-    Where nothing can list what there is, no tool can read all.
+    Where nothing can list what there is, no tool can read all. While the dataset is being extended there are new shards
+    that the manifest does not name yet.
     """
-    if isinstance(store, ObjectStore) and not store.lists:
+    if (isinstance(store, ObjectStore) and not store.lists) or is_unfinished(place_of(store)):
         return
     named = {shard.file for shard in manifest.shards}
     for place in sorted({os.path.dirname(name) for name in named}):

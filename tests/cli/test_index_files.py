@@ -8,7 +8,9 @@ import penstock
 from penstock.errors import SourceError
 from penstock.ingest import web_tars
 from penstock.ingest.in_files import SIDECAR
-from tests import folders, gulps, images, lmdbs, stores, webtars
+from penstock.ingest.kind import Options
+from penstock.ingest.kinds import open_source
+from tests import clips, folders, gulps, images, lmdbs, stores, webtars
 from tests.cli.test_verbs import run
 
 COUNT = 10
@@ -128,9 +130,32 @@ def test_what_is_missing_is_named(tmp_path):
 
 def test_options_of_lists_are_refused_and_lists_need_a_place(tmp_path):
     tars = webtars.shards(tmp_path / "tars", 4)
-    assert "are about loose images, this is webdataset" in run("index", tars, "--suffix", ".jpg", code=2).stderr
+    assert (
+        "are about loose images: got a source of kind webdataset"
+        in run("index", tars, "--suffix", ".jpg", code=2).stderr
+    )
     photos = images.image_folder(tmp_path / "photos")
     assert "a list of loose images goes into a file" in run("index", photos, code=2).stderr
+
+
+def test_what_has_no_index_of_its_own_is_refused_with_what_to_do_instead(tmp_path):
+    photos = images.image_folder(tmp_path / "photos")
+    first = next(photos.rglob("*.jpg")).relative_to(photos)
+    (photos / "some.txt").write_text(f"{first},a\n")
+    told = run("index", photos / "some.txt", "-o", tmp_path / "x.json", code=2).stderr
+    assert "a source of kind image-list has no index of its own" in told
+    assert "hint: it is opened as it is" in told
+    table = clips.frame_folders(tmp_path / "clips")
+    assert "hint: pack it: `penstock pack`" in run("index", table, code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["tars", "x.lmdb"])
+def test_listing_tells_how_far_it_is(tmp_path, name):
+    path = webtars.shards(tmp_path / name, COUNT) if name == "tars" else lmdbs.efficient(tmp_path / name)
+    told = []
+    options = Options(progress=lambda done, total: told.append((done, total)))
+    assert len(open_source(str(path), options=options)) >= COUNT
+    assert told == ([(1, 3), (2, 3), (3, 3)] if name == "tars" else [(12, 12)])
 
 
 def test_info_says_which_kind_of_files_a_dataset_is_and_what_is_missing(tmp_path):
@@ -150,5 +175,8 @@ def test_info_says_which_kind_of_files_a_dataset_is_and_what_is_missing(tmp_path
     assert "a.tar: photos/00001: not an image: it has no image" in told
     assert json.loads(run("info", lmdbs.efficient(tmp_path / "x.lmdb"), "--json").stdout)["kind"] == "lmdb"
     assert json.loads(run("info", images.image_folder(tmp_path / "p"), "--json").stdout)["kind"] == "image-folder"
+    first = next((tmp_path / "p").rglob("*.jpg")).relative_to(tmp_path / "p")
+    (tmp_path / "p" / "some.txt").write_text(f"{first},a\n")
+    assert json.loads(run("info", tmp_path / "p" / "some.txt", "--json").stdout)["kind"] == "image-list"
     penstock.pack(tmp_path / "p", tmp_path / "p.pen")
     assert json.loads(run("info", tmp_path / "p.pen", "--json").stdout)["kind"] == "packed"

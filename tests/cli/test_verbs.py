@@ -120,6 +120,15 @@ def test_export_gives_the_files_back(packed, tmp_path):
     assert json.loads(run("export", packed, tmp_path / "back", "--force", "--json").stdout)["files"] == 12
 
 
+def test_export_writes_other_forms(packed, tmp_path):
+    gulp = json.loads(run("export", packed, tmp_path / "g", "--to", "gulp", "--videos-per-chunk", 5, "--json").stdout)
+    assert (gulp["samples"], gulp["files"]) == (12, 3)
+    assert "12 samples, 1 files" in run("export", packed, tmp_path / "w", "--to", "webdataset").stdout
+    refused = run("export", packed, tmp_path / "g", "--to", "gulp", "--extend", code=2)
+    assert "ids are in the directory already: got 12 of them" in refused.stderr
+    assert "about another form" in run("export", packed, tmp_path / "x", "--shard-size", "1MB", code=2).stderr
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself(verb):
     shown = run(verb, "--help").stdout

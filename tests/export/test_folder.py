@@ -37,6 +37,15 @@ def test_every_file_comes_back_under_its_name_with_its_pixels(tmp_path):
         assert np.array_equal(images.rgb(back[name]), images.rgb(data)), name
 
 
+@pytest.mark.parametrize("to", ["folder", "gulp", "webdataset"])
+def test_a_url_is_no_folder_to_export_into(tmp_path, monkeypatch, to):
+    monkeypatch.chdir(tmp_path)
+    source = folders.classes(tmp_path / "photos")
+    with pytest.raises(UsageError, match="an export is written into a folder of this machine"):
+        penstock.export(source, "s3://bucket/out", to=to)
+    assert os.listdir(tmp_path) == ["photos"]
+
+
 def test_untouched_bytes_come_back_exactly(tmp_path):
     source = folders.write(tmp_path / "photos", NAMES)
     penstock.pack(source, tmp_path / "p.pen", keep_bytes=True)

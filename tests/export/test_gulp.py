@@ -5,6 +5,7 @@ import json
 import gulpio2
 import numpy as np
 import pytest
+from gulpio2 import sanity_utils
 from PIL import Image
 
 import penstock
@@ -51,6 +52,13 @@ def test_gulpio2_reads_clips_and_decodes_them_to_the_pixels_of_the_source(tmp_pa
     assert np.array_equal(images.rgb(jpegs[2]), images.rgb(clips.frame(3, 2)))
 
 
+def test_some_samples_of_a_dataset_are_exported_alone(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", range(7), 3)
+    gulp(penstock.open(tmp_path / "g").select([5, 1]), tmp_path / "some")
+    expected = gulps.read_by_gulpio2(tmp_path / "g")
+    assert gulps.read_by_gulpio2(tmp_path / "some") == {name: expected[name] for name in ("105", "101")}
+
+
 def test_images_become_items_of_one_frame_with_their_names_as_ids(tmp_path):
     files = {"cat/1.jpg": folders.jpeg(1), "cat/2.JPEG": folders.jpeg(2), "dog/1.jpg": folders.jpeg(3)}
     gulp(folders.write(tmp_path / "photos", files), tmp_path / "g")
@@ -59,8 +67,9 @@ def test_images_become_items_of_one_frame_with_their_names_as_ids(tmp_path):
     assert found["dog/1.jpg"][1] == {"id": "dog/1.jpg", "label": "dog", "idx": 1}
 
 
-# 23 clips of 80 frames, 100x100, black and white, as in the tests of GulpIO2: its published sizes of data files.
-GOLDEN = [739200, 739200, 221760]
+# Data files of 23 clips of 80 frames, 100x100, black or white, and of 2 more: the sizes that GulpIO's own tests expect.
+GOLDEN_1, GOLDEN_1_MORE = [659200, 659200, 197760], 131840
+GOLDEN_2, GOLDEN_2_MORE = [739200, 739200, 221760], 147840
 
 
 class BlackAndWhite:
@@ -92,13 +101,44 @@ def sizes(folder):
 
 def test_the_golden_sizes_of_gulpio2_come_out_of_the_same_jpegs_and_of_an_extension(tmp_path):
     ingest(tmp_path / "theirs", BlackAndWhite(23))
-    assert sizes(tmp_path / "theirs") == GOLDEN
+    assert sizes(tmp_path / "theirs") == GOLDEN_2
     gulp(tmp_path / "theirs", tmp_path / "ours", videos_per_chunk=10)
-    assert sizes(tmp_path / "ours") == GOLDEN
+    assert sizes(tmp_path / "ours") == GOLDEN_2
     ingest(tmp_path / "more", BlackAndWhite(2, first=23))
     gulp(tmp_path / "more", tmp_path / "ours", extend=True)
-    assert sizes(tmp_path / "ours") == [*GOLDEN, 147840]
+    assert sizes(tmp_path / "ours") == [*GOLDEN_2, GOLDEN_2_MORE]
     assert list(gulps.read_by_gulpio2(tmp_path / "ours")) == [str(number) for number in range(25)]
+
+
+def test_gulpio2_finds_what_was_exported_sane_and_goes_on_behind_it(tmp_path):
+    gulp(folders.classes(tmp_path / "photos", 12), tmp_path / "g", videos_per_chunk=5)
+    directory = gulpio2.GulpDirectory(str(tmp_path / "g"))
+    assert sanity_utils.check_meta_file_size_larger_zero(directory) == []
+    assert sanity_utils.check_data_file_size_larger_zero(directory) == []
+    assert sanity_utils.check_data_file_size(directory) == []
+    assert sanity_utils.check_for_duplicate_ids(directory) == []
+    gulps.written_by_gulpio2(tmp_path / "g", range(2), 2, frames=1)
+    assert sorted(path.name for path in (tmp_path / "g").glob("*.gulp")) == [f"data_{n}.gulp" for n in range(4)]
+    assert len(gulpio2.GulpDirectory(str(tmp_path / "g")).merged_meta_dict) == 14
+
+
+def frames_of_version_1(root, clip_numbers):
+    """Folders of frames as version 1 encodes them: quality 95, colour at half the resolution."""
+    for clip in clip_numbers:
+        frame = images.jpeg(np.full((100, 100, 3), 255 * (clip % 2), np.uint8), quality=95, subsampling="4:2:0")
+        folders.write(root, {f"frames/{clip}/{number:05d}.jpg": frame for number in range(80)})
+    folders.write(root, {"train.csv": "".join(f"{clip};label {clip % 11}\n" for clip in clip_numbers).encode()})
+    return root / "train.csv"
+
+
+def test_the_golden_sizes_of_version_1_come_out_of_its_jpegs_and_of_an_extension(tmp_path):
+    penstock.pack(frames_of_version_1(tmp_path / "a", range(23)), tmp_path / "a.pen", keep_bytes=True, seed=None)
+    gulp(tmp_path / "a.pen", tmp_path / "g", videos_per_chunk=10)
+    assert sizes(tmp_path / "g") == GOLDEN_1
+    penstock.pack(frames_of_version_1(tmp_path / "b", range(23, 25)), tmp_path / "b.pen", keep_bytes=True, seed=None)
+    gulp(tmp_path / "b.pen", tmp_path / "g", extend=True)
+    assert sizes(tmp_path / "g") == [*GOLDEN_1, GOLDEN_1_MORE]
+    assert list(gulps.read_by_gulpio2(tmp_path / "g")) == [str(number) for number in range(25)]
 
 
 def test_an_extension_keeps_the_numbers_of_labels_and_adds_new_ones(tmp_path):

@@ -1,6 +1,7 @@
 """Exporting to WebDataset: the real webdataset reads every sample, and its members are the files."""
 
 import gc
+import io
 import json
 import tarfile
 
@@ -91,3 +92,41 @@ def test_samples_of_one_key_would_become_one(tmp_path):
     penstock.pack(folders.classes(tmp_path / "photos", 2), tmp_path / "p.pen")
     with pytest.raises(UsageError, match="2 samples have one name"):
         tars(penstock.join([tmp_path / "p.pen", tmp_path / "p.pen"]), tmp_path / "w")
+
+
+def test_what_was_exported_is_opened_again_where_it_is(tmp_path):
+    photos = folders.classes(tmp_path / "photos", 12)
+    tars(photos, tmp_path / "w", shard_bytes=9000)
+    here, back = penstock.open(photos), penstock.open(tmp_path / "w", labels=tmp_path / "w" / "classes.txt")
+    assert back.classes == here.classes == ("c0", "c1", "c2")
+    assert back.labels("label").tolist() == here.labels("label").tolist()
+    for one, other in zip(here, back, strict=True):
+        assert (one.key, one.fields["image"].data) == (other.key, other.fields["image"].data)
+
+
+def test_clips_that_were_exported_are_opened_and_packed_again(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", range(7), 3)
+    tars(tmp_path / "g", tmp_path / "w", shard_bytes=30_000)
+    here, back = penstock.open(tmp_path / "g"), penstock.open(tmp_path / "w")
+    assert (back.fields, back.lost, back.label_names) == (("clip",), (), ("label", "take"))
+    for one, other in zip(here, back, strict=True):
+        assert (one.key, one.fields["clip"], one.labels) == (other.key, other.fields["clip"], other.labels)
+    assert back[3, [1, 0]].fields["clip"].data == here[3, [1, 0]].fields["clip"].data
+    penstock.pack(tmp_path / "w", tmp_path / "w.pen", keep_bytes=True, seed=None)
+    packed = penstock.open(tmp_path / "w.pen")
+    assert [one.fields["clip"].data for one in packed] == [one.fields["clip"].data for one in here]
+
+
+def test_a_field_of_clips_beside_another_keeps_its_name(tmp_path):
+    members = {"a.00001.jpg": 1, "a.00002.jpg": 2, "a.flow_clip.00001.jpg": 3, "a.cls": None, "b.00001.jpg": 4}
+    members |= {"b.flow_clip.00002.jpg": 5, "b.flow_clip.00001.jpg": 6, "b.cls": None}
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        for name, seed in members.items():
+            data = b"0" if seed is None else folders.jpeg(seed)
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+    dataset = penstock.open(tmp_path / "x.tar")
+    assert sorted(dataset.fields) == ["clip", "flow_clip"]
+    assert dataset[0].fields["clip"].data == folders.jpeg(1) + folders.jpeg(2)
+    assert dataset[1].fields["flow_clip"].data == folders.jpeg(6) + folders.jpeg(5)  # by number

@@ -62,6 +62,7 @@ class Case:
     change: Callable[[Path], None]  # makes one item another one, at any size, with any time
     lose: Callable[[Path], str]  # takes away or breaks one item; gives what the report must call it
     is_plain: bool = True  # False: it is only taken where `kind` says so
+    is_of_files: bool = False  # its images are files of their own, so that it can be opened in place as a folder can
 
 
 def name(check: Callable[..., None]) -> str:
@@ -182,7 +183,7 @@ def it_takes_for_its_own_what_is_and_nothing_else(case: Case, folder: Path) -> N
 
 def an_option_that_it_does_not_know_is_refused(case: Case, folder: Path) -> None:
     made = case.made(folder)
-    known = {*kind_named(case.kind).options, "recipe", "access"}
+    known = {*kind_named(case.kind).options, "recipe", "access", "progress"}
     unknown = [option.name for option in fields(Options) if option.name not in known]
     for option in unknown:
         with pytest.raises(UsageError, match=f"a source of kind {case.kind} has no {option}"):
@@ -192,7 +193,7 @@ def an_option_that_it_does_not_know_is_refused(case: Case, folder: Path) -> None
 def opened_in_place_it_is_the_same_as_packed(case: Case, folder: Path) -> None:
     """A kind that can be opened in place is; any other says that it must be packed first."""
     made = case.made(folder)
-    opens = kind_named(case.kind).seen is not None or case.kind == "image-folder"
+    opens = kind_named(case.kind).seen is not None or case.kind == "image-folder" or case.is_of_files
     if not (opens and case.is_plain):
         with pytest.raises(UsageError, match=r"in place|no dataset here"):
             penstock.open(made.path)

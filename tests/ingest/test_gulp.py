@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 
+import gulpio2
 import numpy as np
 import pytest
 
@@ -11,7 +12,8 @@ import penstock
 from penstock.errors import SourceError
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
-from tests import gulps, images
+from penstock.transforms import ClipSample, RandomResizedCrop
+from tests import gulps, images, objects
 from tests.ingest.conformance import CHECKS, Case, Made, name
 
 ITEMS = range(7)
@@ -108,9 +110,17 @@ def test_a_file_of_names_numbers_the_classes_and_a_member_can_be_chosen(tmp_path
     source = open_source(str(tmp_path / "g"), options=Options(label_name="annotations.label"))
     assert (source.classes, source.label_values()["label"]) == (("a", "b"), [0, 1, 0])
     assert source.label_values()["subset"] == ["training"] * 3
-    assert json.loads(source.label_values()["annotations"][0]) == {"label": "a", "segment": [0, 9.5]}
+    assert [(item.name, item.is_expected) for item in source.skipped] == [("label annotations", True)]  # said once
     with pytest.raises(SourceError, match="no item has this label"):
         open_source(str(tmp_path / "g"), options=Options(label_name="class"))
+
+
+def test_a_file_of_names_that_has_changed_makes_the_index_anew(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", range(3), 3)
+    for names in (gulps.LABELS, gulps.LABELS[::-1]):
+        (tmp_path / "names.txt").write_text("\n".join(names) + "\n" * names.index("Swiping Left"))
+        dataset = penstock.open(tmp_path / "g", labels=tmp_path / "names.txt")
+        assert (dataset.classes, dataset.labels("label")[0]) == (names, names.index("Swiping Left"))
 
 
 def test_a_label_that_the_file_of_labels_lacks_is_reported_and_a_broken_file_is_named(tmp_path):
@@ -186,6 +196,8 @@ def test_an_id_in_two_chunks_or_twice_in_one_is_taken_once_or_not_at_all(tmp_pat
         ({"frame_info": [[-4, 0, 8]], "meta_data": [{}]}, "cannot be"),
         ({"frame_info": [[0, 9, 8]], "meta_data": [{}]}, "cannot be"),
         ({"frame_info": [[0, 0, 2**33]], "meta_data": [{}]}, "cannot be"),
+        ({"frame_info": [[2**63 - 1, 0, 8]], "meta_data": [{}]}, "cannot be"),
+        ({"frame_info": [[0, 2**63 - 1, -(2**63)]], "meta_data": [{}]}, "cannot be"),
         ({"frame_info": [[0, 0, 2**30]], "meta_data": [{}]}, "its frames end at byte 1073741824"),
         ({"frame_info": [[0, 0, 8]], "meta_data": {}}, "meta_data is not a list"),
     ],
@@ -205,13 +217,35 @@ def test_an_id_that_cannot_name_a_sample_is_reported(tmp_path, id_):
     write_meta(tmp_path, {id_: meta["100"], "101": meta["101"]})
     source = open_source(str(tmp_path))
     assert (source.keys, [item.why for item in source.skipped]) == (["101"], ["the id cannot name a sample"])
+    assert all(item.name.encode() and item.name.isprintable() for item in source.skipped)
 
 
-def test_a_meta_that_is_a_pickle_is_not_run(tmp_path):
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_metas_that_gulpio2_pickled_are_read(tmp_path, protocol):
     gulps.written_by_gulpio2(tmp_path, range(4), 2)
-    (tmp_path / "meta_0.gmeta").write_bytes(pickle.dumps(meta_of(tmp_path)))
-    assert "pickle" in skipped(tmp_path)["meta_0.gmeta"]
+    expected = open_source(str(tmp_path))
+    for number in range(2):
+        chunk = gulpio2.GulpChunk(str(tmp_path / f"data_{number}.gulp"), str(tmp_path / f"meta_{number}.gmeta"))
+        for item in chunk.meta_dict.values():
+            item["frame_info"] = [gulpio2.fileio.ImgInfo(*row) for row in item["frame_info"]]
+        (tmp_path / f"meta_{number}.gmeta").write_bytes(pickle.dumps(chunk.meta_dict, protocol))
+    found = open_source(str(tmp_path))
+    assert (found.keys, found.label_values(), found.skipped) == (expected.keys, expected.label_values(), ())
+    assert [found.fields["clip"].read(n) for n in range(4)] == [expected.fields["clip"].read(n) for n in range(4)]
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, ("evil",)
+
+
+def test_a_pickle_that_asks_for_code_is_refused_and_not_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    gulps.written_by_gulpio2(tmp_path, range(4), 2)
+    (tmp_path / "meta_0.gmeta").write_bytes(pickle.dumps({"100": Evil()}))
+    assert "the pickle asks for code, which is refused" in skipped(tmp_path)["meta_0.gmeta"]
     assert open_source(str(tmp_path)).keys == ["102", "103"]
+    assert not (tmp_path / "evil").exists()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "[" * 100_000, "\xff"])
@@ -223,8 +257,6 @@ def test_where_nothing_can_be_read_the_first_reason_is_given(tmp_path, text):
 
 
 def test_frames_of_an_item_that_was_appended_to_are_found_on_both_sides_of_another(tmp_path):
-    import gulpio2
-
     chunk = gulpio2.GulpChunk(str(tmp_path / "data_0.gulp"), str(tmp_path / "meta_0.gmeta"))
     with chunk.open("wb"):
         for item, numbers in (("a", (0, 1)), ("b", (2, 3)), ("a", (4,))):
@@ -245,3 +277,50 @@ def test_opened_in_place_what_is_lost_is_known(tmp_path):
     dataset = penstock.open(tmp_path)
     assert kind_at(str(tmp_path)).name == "gulp"
     assert [item.name for item in dataset.lost] == ["data_2.gulp: 106"]
+
+
+@pytest.mark.parametrize("frames", [[0], [1, 0, 1], slice(0, 2), slice(1, None)])
+def test_chosen_frames_are_those_that_gulpio2_chooses(tmp_path, frames):
+    gulps.written_by_gulpio2(tmp_path, ITEMS, 3)
+    theirs = gulpio2.GulpDirectory(str(tmp_path), jpeg_decoder=bytes)
+    dataset = penstock.open(tmp_path)
+    for number in range(len(dataset)):
+        jpegs, _ = theirs[dataset.key(number), frames]
+        found = dataset[number, frames].fields["clip"]
+        assert found.data == b"".join(jpegs)
+        assert found.frames == tuple(map(len, jpegs))
+
+
+def test_batches_of_a_directory_in_place_are_those_of_the_packed_dataset(tmp_path):
+    gulps.written_by_gulpio2(tmp_path / "g", ITEMS, 3)
+    penstock.pack(tmp_path / "g", tmp_path / "g.pen", seed=None)
+    transforms = [ClipSample(2, 1, start="random"), RandomResizedCrop(24)]
+    batches = []
+    for path in (tmp_path / "g", tmp_path / "g.pen"):
+        loader = penstock.Loader(path, batch_size=3, transforms=transforms, seed=5, fields=["clip", "label"])
+        batches.append([(clips.copy(), labels.copy()) for clips, labels in loader])
+    assert len(batches[0]) == 3
+    for (clips, labels), (expected, numbers) in zip(*batches, strict=True):
+        assert np.array_equal(clips, expected)
+        assert np.array_equal(labels, numbers)
+
+
+def test_a_directory_in_an_object_store_is_opened_and_loaded_where_it_is(tmp_path, seaweedfs):
+    gulps.written_by_gulpio2(tmp_path / "g", ITEMS, 3)
+    bucket = objects.Bucket.of(seaweedfs, "gulps/clips.gulp")
+    for path in (tmp_path / "g").iterdir():
+        bucket.write(path.name, path.read_bytes())
+    here = penstock.open(tmp_path / "g")
+    there = penstock.open(bucket.url, access=objects.access(seaweedfs, tmp_path))
+    assert there.index.equals(here.index)
+    assert (there.classes, there.lost) == (here.classes, ())
+    transforms = [ClipSample(2, 1, start="random"), RandomResizedCrop(24)]
+    loaders = [
+        penstock.Loader(one, batch_size=3, transforms=transforms, seed=5, fields=["clip"]) for one in (here, there)
+    ]
+    for expected, found in zip(*loaders, strict=True):
+        assert np.array_equal(found["clip"], expected["clip"])
+    bucket.remove("meta_1.gmeta")
+    assert [item.name for item in penstock.open(bucket.url, access=objects.access(seaweedfs, tmp_path)).lost] == [
+        "data_1.gulp"
+    ]

@@ -24,6 +24,23 @@ def test_what_is_written_is_read(items):
         assert item.length.tolist() == [length - zeros for _, zeros, length in rows]
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**65), 2**65) | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=12,
+)
+ROW = st.lists(st.integers(-5, 2**64), min_size=3, max_size=3)
+
+
+@given(st.one_of(JSON, st.lists(ROW, max_size=3)), st.one_of(JSON, st.lists(SAID, max_size=2)))
+def test_whatever_a_meta_says_an_item_is_taken_or_told_to_be_none(frames, said):
+    ((_, item),) = decode_meta(json.dumps({"a": {"frame_info": frames, "meta_data": said}}).encode())
+    if isinstance(item, GulpItem):
+        assert 0 <= item.start.min() < item.stop < 2**63
+    else:
+        assert item
+
+
 @given(st.binary(max_size=9))
 def test_a_record_is_filled_up_to_a_multiple_of_four(data):
     record, zeros = filled_up(data)

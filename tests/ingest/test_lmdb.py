@@ -1,6 +1,8 @@
 """LMDB sources: every layout and every form, in place and packed, and what is missing or broken by name."""
 
+import gzip
 import io
+import os
 import pickle
 import shutil
 
@@ -14,6 +16,7 @@ from penstock.errors import SourceError, UsageError
 from penstock.ingest.items import Ranges
 from penstock.ingest.kind import Options
 from penstock.ingest.kinds import kind_at, open_source
+from penstock.storage.object import ObjectStore
 from tests import folders, images, lmdbs, stores
 from tests.ingest.conformance import CHECKS, Case, Made, name
 
@@ -54,6 +57,17 @@ def test_a_file_by_an_old_arrow_is_opened_without_it(tmp_path, version):
     assert dataset.lost == ()
 
 
+@pytest.mark.parametrize("serialiser", ["pickle", "msgpack", "pyarrow"])
+def test_a_file_by_tensorpack_itself_is_opened(tmp_path, serialiser):
+    path = tmp_path / "x.lmdb"
+    path.write_bytes(gzip.decompress((lmdbs.GOLDEN / f"tensorpack-{serialiser}.lmdb.gz").read_bytes()))
+    dataset = penstock.open(path)
+    jpeg = (lmdbs.GOLDEN / "small.jpg").read_bytes()
+    assert [sample.fields["image"].data for sample in dataset] == [jpeg] * 3
+    assert ([sample.key for sample in dataset], dataset.lost) == (["00000000", "00000001", "00000002"], ())
+    assert dataset.labels("label").tolist() == [0, 1, 2]
+
+
 def test_packing_keeps_the_pixels_and_is_sound(tmp_path):
     report = penstock.pack(lmdbs.tensorpack(tmp_path / "x.lmdb"), tmp_path / "x.pen", seed=None)
     assert (report.samples, report.outcomes) == (COUNT, {"tiled": COUNT})
@@ -77,6 +91,8 @@ def test_class_names_come_from_a_file(tmp_path):
     path = lmdbs.efficient(tmp_path / "x.lmdb")
     (tmp_path / "names.txt").write_text("cat\ndog\nemu\n")
     assert penstock.open(path, labels=tmp_path / "names.txt").classes == ("cat", "dog", "emu")
+    (tmp_path / "names.txt").write_text("cow\ndog\nemu\n")
+    assert penstock.open(path, labels=tmp_path / "names.txt").classes == ("cow", "dog", "emu")
     (tmp_path / "names.txt").write_text("cat\ndog\n")
     with pytest.raises(SourceError, match="labels that are no class: got 0 to 2, expected 0 to 1"):
         open_source(str(path), options=Options(labels=str(tmp_path / "names.txt")))
@@ -93,6 +109,25 @@ def test_records_may_be_images_alone_or_dicts_with_named_values(tmp_path):
     source = open_source(str(lmdbs.write(tmp_path / "named", named)))
     assert source.label_values() == {"label": [0, 1, 2], "text": ["é0", "é1", "é2"]}
     assert read_all(source) == JPEGS[:3]
+
+
+def test_a_label_that_is_a_fraction_is_a_target(tmp_path):
+    records = [(b"%d" % at, pickle.dumps((JPEGS[at], at / 4))) for at in range(3)]
+    dataset = penstock.open(lmdbs.write(tmp_path / "x", records))
+    assert dataset.labels("target").tolist() == [0.0, 0.25, 0.5]
+
+
+def test_labels_that_are_text_are_numbered_in_sorted_order(tmp_path):
+    records = [(b"%d" % at, pickle.dumps((JPEGS[at], name))) for at, name in enumerate(["dog", "cat", "dog"])]
+    dataset = penstock.open(lmdbs.write(tmp_path / "x", records))
+    assert (dataset.classes, dataset.labels("label").tolist()) == (("cat", "dog"), [1, 0, 1])
+
+
+def test_among_images_a_value_that_is_none_is_named(tmp_path):
+    records = [(b"image-%d" % at, JPEGS[at]) for at in range(3)] + [(b"label-0", b"text")]
+    source = open_source(str(lmdbs.write(tmp_path / "x", records)))
+    assert (len(source), [one.name for one in source.skipped]) == (3, ["label-0"])
+    assert "the value is no image, as others are" in source.skipped[0].why
 
 
 def test_caffe_s_images_are_opened_in_place(tmp_path):
@@ -147,12 +182,23 @@ def test_records_that_the_file_promises_and_lacks_are_named(tmp_path, layout):
 
 
 def test_a_length_alone_promises_keys_and_a_wrong_one_is_told(tmp_path):
+    padded = [(b"%04d" % at, pickle.dumps((JPEGS[at], at))) for at in (0, 2)]
+    path = lmdbs.write(tmp_path / "padded", [*padded, (b"__len__", pickle.dumps(3))])
+    assert [one.name for one in open_source(str(path)).skipped] == ["0001"]
     values = [(str(at).encode(), pickle.dumps((JPEGS[at], at))) for at in (0, 1, 3)]
     path = lmdbs.write(tmp_path / "a", [*values, (b"__len__", pickle.dumps(4))])
     assert [one.name for one in open_source(str(path)).skipped] == ["2"]
     keys = pickle.dumps([b"0", b"1", b"3"])
     path = lmdbs.write(tmp_path / "b", [*values, (b"__len__", pickle.dumps(4)), (b"__keys__", keys)])
     assert [str(one) for one in open_source(str(path)).skipped] == ["__len__: broken: it says 4, but __keys__ names 3"]
+    path = lmdbs.write(tmp_path / "d", [*values, (b"__len__", pickle.dumps("x")), (b"__keys__", pickle.dumps(7))])
+    assert sorted(map(str, open_source(str(path)).skipped)) == [
+        "__keys__: broken: it is no list of keys",
+        "__len__: broken: it is no number",
+    ]
+    path = lmdbs.write(tmp_path / "e", [*values, (b"__keys__", b"\x80\x04cut")])
+    (broken,) = open_source(str(path)).skipped
+    assert str(broken).startswith("__keys__: broken: a line of the pickle does not end")
     path = lmdbs.write(tmp_path / "c", [*values, (b"__len__", pickle.dumps(10**12))])
     with pytest.raises(SourceError, match="most of the file is missing"):
         open_source(str(path))
@@ -250,3 +296,37 @@ def test_a_file_in_a_bucket_is_walked_and_read_there(tmp_path, seaweedfs, monkey
     dataset = penstock.open(url, access=stores.access(seaweedfs.endpoint))
     assert [sample.fields["image"].data for sample in dataset] == JPEGS
     assert dataset.labels("label").tolist() == LABELS
+
+
+def test_a_file_on_a_web_server_is_walked_and_read_there(nginx):
+    folder = nginx.folder / "test_lmdb"
+    folder.mkdir()
+    lmdbs.tensorpack(folder / "x.lmdb")
+    dataset = penstock.open(f"{nginx.endpoint}/test_lmdb/x.lmdb")
+    assert [sample.fields["image"].data for sample in dataset] == JPEGS
+    with pytest.raises(UsageError, match="there is no LMDB file"):
+        penstock.open(f"{nginx.endpoint}/test_lmdb/y.lmdb")
+
+
+@pytest.mark.parametrize("server", ["seaweedfs", "nginx"])
+def test_a_file_in_a_store_that_was_replaced_by_one_of_the_same_size_is_walked_again(
+    tmp_path, request, monkeypatch, server
+):
+    name, server = server, request.getfixturevalue(server)
+    stores.allow(monkeypatch, request.getfixturevalue("seaweedfs"))
+    access = stores.access(server.endpoint) if name == "seaweedfs" else None
+    url = f"s3://{server.bucket}/replaced" if name == "seaweedfs" else f"{server.endpoint}/replaced"
+
+    def put(path, modified):
+        if name == "seaweedfs":
+            ObjectStore(url, access).write("x.lmdb", path.read_bytes())
+        else:
+            (server.folder / "replaced").mkdir(exist_ok=True)
+            shutil.copy(path, server.folder / "replaced/x.lmdb")
+            os.utime(server.folder / "replaced/x.lmdb", (modified, modified))
+        return penstock.open(f"{url}/x.lmdb", access=access).labels("label").tolist()
+
+    first = lmdbs.write(tmp_path / "1.lmdb", [(b"%d" % at, pickle.dumps((JPEGS[0], at))) for at in range(3)])
+    second = lmdbs.write(tmp_path / "2.lmdb", [(b"%d" % at, pickle.dumps((JPEGS[0], 9 - at))) for at in range(3)])
+    assert first.stat().st_size == second.stat().st_size
+    assert (put(first, 1_000_000_000), put(second, 1_000_000_001)) == ([0, 1, 2], [9, 8, 7])

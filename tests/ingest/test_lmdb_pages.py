@@ -62,6 +62,32 @@ def test_a_file_without_records_has_none(tmp_path):
     assert walked(lmdbs.write(tmp_path / "x.lmdb", [])) == []
 
 
+@pytest.mark.parametrize("page_bytes", [4096, 16384, 32768])
+def test_pages_of_other_sizes_are_found(tmp_path, page_bytes):
+    """As other machines write them, whose pages are larger: one leaf, one value in overflow pages."""
+    big = bytes(range(256)) * 300
+
+    def page(number, flags, content, lower=16):
+        return (struct.pack("<QHHHH", number, 0, flags, lower, page_bytes) + content).ljust(page_bytes, b"\0")
+
+    def meta(number, transaction, entries):
+        trees = struct.pack("<IHHQQQQQ", page_bytes, 8, 0, 0, 0, 0, 0, 2**64 - 1)
+        trees += struct.pack("<IHHQQQQQ", 0, 0, 1, 0, 1, 2, entries, 2)
+        return page(number, 8, struct.pack("<IIQQ", 0xBEEFC0DE, 1, 0, 0) + trees + struct.pack("<QQ", 9, transaction))
+
+    def node(key, value, flags=0, size=None):
+        made = struct.pack("<IHH", len(value) if size is None else size, flags, len(key)) + key + value
+        return made + bytes(len(made) % 2)
+
+    nodes = [node(b"a", b"small"), node(b"b", struct.pack("<Q", 3), flags=1, size=len(big))]
+    lower = 16 + 2 * len(nodes)
+    table = struct.pack("<2H", lower, lower + len(nodes[0]))
+    leaf = page(2, 2, table + b"".join(nodes), lower)
+    overflow = (struct.pack("<QHHI", 3, 0, 4, 2) + big).ljust(-(-len(big) // page_bytes + 1) * page_bytes, b"\0")
+    (tmp_path / "x").write_bytes(meta(0, 6, 99) + meta(1, 7, 2) + leaf + overflow.ljust(20 * page_bytes, b"\0"))
+    assert walked(tmp_path / "x") == [(b"a", b"small"), (b"b", big)]
+
+
 def test_several_values_per_key_and_named_databases_are_refused(tmp_path):
     opened = lmdb.open(str(tmp_path / "several"), subdir=False, max_dbs=2, lock=False)
     with opened as environment, environment.begin(write=True) as writing:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import SourceError
-from penstock.ingest.tar_walk import DIRECTORY, REGULAR, walk
+from penstock.ingest.tar_walk import DIRECTORY, REGULAR, SPARSE, walk
 from tests.unwrapping import damaged, is_read_or_refused
 
 FORMATS = [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]
@@ -66,6 +66,18 @@ def test_gnu_tar_s_own_archives_are_walked(tmp_path):
         )
         found = {one.name: one.kind for one in walked((tmp_path / f"{form}.tar").read_bytes())}
         assert found == {"folder/": DIRECTORY, "link": "2", "n" * 120: REGULAR}
+
+
+@pytest.mark.parametrize("form", ["gnu", "pax"])
+def test_a_sparse_file_is_told_and_what_follows_it_is_found(tmp_path, form):
+    with (tmp_path / "holes").open("wb") as file:
+        for at in range(60):
+            file.seek(at << 20)
+            file.write(b"data")
+    (tmp_path / "next").write_bytes(b"x")
+    subprocess.run(["tar", f"--format={form}", "-S", "-cf", "x.tar", "holes", "next"], cwd=tmp_path, check=True)
+    first, second = walked((tmp_path / "x.tar").read_bytes())
+    assert (first.kind, second.name, second.kind) == (SPARSE, "next", REGULAR)
 
 
 def test_a_size_beyond_eight_gigabytes_is_understood():

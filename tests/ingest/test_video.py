@@ -1,6 +1,7 @@
 """A video becomes frames: all, or one per tick; upright, scaled, the same bytes every time; damage is named."""
 
 import io
+import random
 import sys
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from penstock.errors import SourceError, UsageError
+from penstock.ingest import video
 from penstock.ingest.recipe import Recipe
 from penstock.ingest.video import at_rate, oriented, video_frames
 from tests import images, videos
@@ -85,6 +87,37 @@ def test_times_that_go_back_are_refused():
     frames = [(Fraction(time), Fraction(1), None) for time in (0, 2, 1)]
     with pytest.raises(SourceError, match=r"the frames' times go back: got 1\.000 s, expected 2\.000 s or later"):
         at_rate(frames, Fraction(1), lambda _: 0)
+
+
+def test_a_frame_is_not_repeated_without_end():
+    for frames in (
+        [(Fraction(0), Fraction(0), 0), (Fraction(10**9), Fraction(0), 1)],
+        [(Fraction(0), Fraction(10**9), 0)],
+    ):
+        with pytest.raises(SourceError, match="shown for too long: got 1000000000 s, expected at most 600 s"):
+            at_rate(frames, Fraction(8), int)
+
+
+def test_frames_that_are_too_large_are_refused_before_they_are_decoded(tmp_path, monkeypatch):
+    monkeypatch.setattr(video, "MAX_PIXELS", 64 * 48 - 1)
+    with pytest.raises(SourceError, match="the video cannot be decoded"):
+        video_frames(written(tmp_path, videos.video()), None, Recipe())
+
+
+@pytest.mark.parametrize("suffix", videos.CODECS)
+def test_damage_anywhere_gives_frames_or_a_reason_and_nothing_else(tmp_path, suffix):
+    chance, whole, refused = random.Random(suffix), videos.video(suffix), 0
+    for attempt in range(60):
+        data = bytearray(whole)
+        for _ in range(1 + attempt % 4):
+            data[int(chance.random() ** 2 * len(data))] = chance.randrange(256)
+        try:
+            frames = video_frames(written(tmp_path, data, suffix), chance.choice([None, 8]), Recipe())
+        except SourceError:
+            refused += 1
+        else:
+            assert all(images.rgb(frame).ndim == 3 for frame in frames)
+    assert 0 < refused < 60
 
 
 def test_the_shorter_side_and_the_quality_are_those_of_the_recipe(tmp_path):
@@ -189,6 +222,13 @@ def test_names_that_are_no_text_are_opened_like_others(tmp_path):
     with open(path, "wb") as file:
         file.write(videos.video())
     assert len(video_frames(path, None, Recipe())) == 10
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv"])
+def test_a_title_that_is_no_text_does_no_harm(tmp_path, suffix):
+    data = videos.video(suffix)
+    assert b"Lavf" in data  # the name of the writer, which is metadata, too
+    assert len(video_frames(written(tmp_path, data.replace(b"Lavf", b"L\xe4vf"), suffix), None, Recipe())) == 10
 
 
 def test_without_pyav_the_error_says_how_to_get_it(tmp_path, monkeypatch):

@@ -107,6 +107,19 @@ def test_members_of_json_are_columns_where_they_are_plain(tmp_path):
     assert all(one.is_expected for one in source.skipped)
 
 
+def test_an_image_called_clip_is_no_clip(tmp_path):
+    samples = [{**webtars.sample(at), "clip.jpg": JPEGS[at]} for at in range(2)]
+    assert penstock.open(webtars.write(tmp_path / "x.tar", samples)).fields == ("image", "clip_image")
+
+
+def test_images_that_few_samples_have_are_passed_over(tmp_path):
+    samples = [webtars.sample(at) for at in range(5)]
+    samples[2]["thumb.jpg"] = JPEGS[9]
+    source = open_source(str(webtars.write(tmp_path / "x.tar", samples)))
+    assert (list(source.fields), len(source)) == (["image"], 5)
+    assert [str(one) for one in source.skipped] == ["images called thumb: not an image: only 1 samples have one"]
+
+
 def test_tars_with_the_same_keys_are_told_apart_by_their_names(tmp_path):
     for tar in ("a", "b"):
         webtars.write(tmp_path / f"{tar}.tar", [webtars.sample(at) for at in range(2)])
@@ -227,6 +240,17 @@ def test_a_missing_tar_of_a_pattern_is_an_error(tmp_path):
         penstock.open(tmp_path / "x-{000000,000000}.tar")
 
 
+def test_tars_are_found_by_names_relative_to_where_one_is(tmp_path, monkeypatch):
+    folder = webtars.shards(tmp_path / "tars", COUNT)
+    webtars.write(tmp_path / "y-000000.tar", [webtars.sample(COUNT)])
+    monkeypatch.chdir(folder)
+    for pattern in ("x-*.tar", "x-{000000..000002}.tar", "./x-*.tar", "../tars/x-*.tar", "."):
+        assert bytes_of(penstock.open(pattern)) == JPEGS
+    assert bytes_of(penstock.open("x-000001.tar")) == JPEGS[4:8]
+    monkeypatch.chdir(tmp_path)
+    assert len(penstock.open("{tars/x,y}-000000.tar")) == 5
+
+
 def test_options_are_class_names_alone(tmp_path):
     folder = webtars.shards(tmp_path / "tars", COUNT)
     (tmp_path / "names").write_text("cat\ndog\nemu\n")
@@ -288,6 +312,18 @@ def test_tars_in_a_bucket_are_walked_and_read_there(tmp_path, seaweedfs, monkeyp
     assert bytes_of(penstock.open(tmp_path / "x.pen")) == JPEGS
     with pytest.raises(StorageError, match=r"1 of the 4 tars are not there"):
         penstock.open(f"{url}/x-{{000000..000003}}.tar", access=access)
+
+
+def test_what_is_loaded_from_a_bucket_stays_in_a_cache(tmp_path, seaweedfs, monkeypatch):
+    stores.allow(monkeypatch, seaweedfs)
+    url = stores.uploaded(seaweedfs, webtars.shards(tmp_path / "tars", COUNT), "test_web_tars/cached")
+    opened = penstock.open(f"{url}/x-*.tar", access=stores.access(seaweedfs.endpoint), cache=tmp_path / "cache")
+    transforms = [penstock.transforms.Resize(20), penstock.transforms.CenterCrop(20)]
+    with penstock.Loader(opened, batch_size=5, transforms=transforms, seed=3) as loader:
+        first, second = list(loader), list(loader)
+        (cached,) = loader.statistics().caches
+    assert sorted(number for batch in first + second for number in batch.ids.tolist()) == sorted([*range(COUNT)] * 2)
+    assert cached.hit_bytes >= sum(map(len, JPEGS))
 
 
 def test_tars_on_a_web_server_are_walked_and_read_there(tmp_path, nginx):

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from penstock.errors import StalledError, UsageError
 from penstock.pipeline import Pipeline, Stage
 from penstock.pipeline.queue import OrderedQueue
+from penstock.pipeline.worker import Worker
 
 DEADLINE_SECONDS = 20
 
@@ -237,6 +238,25 @@ def test_an_exception_does_not_wait_for_a_thread_that_hangs(kind):
             raise kind
 
     assert seconds_to_end(60, leave) < 10
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("is_started", [True, False], ids=["after", "before"])
+def test_an_exception_while_threads_are_started_stops_those_that_were(kind, is_started, monkeypatch):
+    started = []
+    start = Worker.start
+
+    def interrupted(worker):
+        started.append(worker)
+        if len(started) < 3 or is_started:
+            start(worker)
+        if len(started) == 3:
+            raise kind("no more")
+
+    monkeypatch.setattr(Worker, "start", interrupted)
+    with pytest.raises(kind, match="no more"):
+        Pipeline(itertools.count(), [Stage("a", abs, threads=4)])
+    assert (len(started), pipeline_threads()) == (3, [])
 
 
 def test_a_pipeline_that_is_dropped_does_not_wait_for_a_thread_that_hangs():

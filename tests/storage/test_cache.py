@@ -179,6 +179,11 @@ def test_a_cache_made_smaller_lets_go_of_what_it_has_no_room_for(data, tmp_path)
     assert read(smaller, everything()) == [content for content in data[1] if content]
 
 
+def test_a_url_is_no_folder_of_a_local_disk():
+    with pytest.raises(UsageError, match="a cache is a folder on a local disk"):
+        Cache.of("s3://bucket/cache")
+
+
 def test_a_folder_that_cannot_be_one_is_refused(data, tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(UsageError, match="the cache cannot be used"):

@@ -11,7 +11,7 @@ import click
 from penstock.cli.access import access_options
 
 if TYPE_CHECKING:
-    from penstock.ingest.kind import Kind
+    from penstock.ingest.kind import Kind, Options
     from penstock.storage.location import Access
 
 __all__ = ["index"]
@@ -53,6 +53,7 @@ def index(
 
     from penstock.cli.quantities import shown_bytes, shown_counts
     from penstock.errors import UsageError
+    from penstock.ingest.kind import Options
     from penstock.ingest.kinds import in_place_kind
     from penstock.ingest.object_lister import index_objects
 
@@ -61,8 +62,17 @@ def index(
         if suffixes or full_keys or classes is not None or checksums:
             what = "--suffix, --full-keys, --classes and --checksums are about loose images"
             raise UsageError(what, file=source, got=f"a source of kind {kind.name}")
-        click.echo(_sidecar(kind, source, out, access, as_json=as_json))
+        talk = Console(stderr=True)
+        with Progress(console=talk, disable=not talk.is_terminal) as bar:
+            task = bar.add_task("going through it", total=None)
+
+            def show(done: int, total: int) -> None:
+                bar.update(task, completed=done, total=total)
+
+            told = _sidecar(kind, source, out, Options(access=access, progress=show), as_json=as_json)
+        click.echo(told)
         return
+    _refuse_others(source)
     if out is None:
         expected = "-o with a name in .json or .parquet"
         raise UsageError("a list of loose images goes into a file of its own", file=source, expected=expected)
@@ -98,13 +108,26 @@ def index(
         click.echo(f"  passed over: {shown_counts(report.skipped)}")
 
 
-def _sidecar(kind: Kind, source: str, out: str | None, access: Access | None, *, as_json: bool) -> str:
+def _refuse_others(source: str) -> None:
+    """Refuse what is plainly a source of a kind that has no index."""
+    from penstock.errors import UsageError
+    from penstock.ingest.image_folder import IMAGE_FOLDER
+    from penstock.ingest.kinds import KINDS
+    from penstock.storage.location import is_url
+
+    kind = None if is_url(source) else next((kind for kind in KINDS if kind.detects(source)), None)
+    if kind is not None and kind is not IMAGE_FOLDER:
+        hint = "it is opened as it is" if kind.is_of_files else "pack it: `penstock pack`"
+        what = f"a source of kind {kind.name} has no index of its own"
+        raise UsageError(what, file=source, expected="loose images, tars, LMDB or GulpIO", hint=hint)
+
+
+def _sidecar(kind: Kind, source: str, out: str | None, options: Options, *, as_json: bool) -> str:
     """Write the index of packed files beside them; what to say of it."""
     from penstock.cli.quantities import shown_bytes
     from penstock.ingest.in_files import write_sidecar
-    from penstock.ingest.kind import Options
 
-    where, index = write_sidecar(kind, source, Options(access=access), out)
+    where, index = write_sidecar(kind, source, options, out)
     assert index.file_bytes is not None
     size = int(index.file_bytes.sum())
     found = {

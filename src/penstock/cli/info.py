@@ -41,7 +41,7 @@ def info(*, dataset: str, cache: str | None, access: Access | None, as_json: boo
     from penstock.opening import open_dataset
     from penstock.storage.cache import Cache, Shelf
 
-    source = _source_only(dataset)
+    source = _source_only(dataset) if cache is None and options["order"] is None else None
     if source is not None:
         found = source_summary(dataset, source)
         click.echo(json.dumps(found, indent=1) if as_json else _text(found))
@@ -60,15 +60,14 @@ def _kind(path: str, dataset: Dataset) -> dict[str, Any]:
     """Say what is opened: which kind of files, and how many."""
     import numpy as np
 
-    from penstock.ingest.kinds import in_place_kind
-    from penstock.ingest.object_list import is_object_list
+    from penstock.ingest.kinds import in_place_kind, kind_at
     from penstock.ingest.source import shown
 
     if dataset.packed is not None:
         return {"kind": "packed"}
     kind = in_place_kind(path)
     if kind is None:
-        return {"kind": "object-list" if is_object_list(path) else "image-folder"}
+        return {"kind": kind_at(path).name}
     sizes = dataset.file_bytes
     assert sizes is not None
     names = [shown(name) for name in dataset.names(np.arange(dataset.file_count, dtype=np.int32))]
@@ -100,11 +99,16 @@ def summary(dataset: Dataset) -> dict[str, Any]:
 def _source_only(path: str) -> Source | None:
     """List a source that can be packed and not opened, if that is what there is."""
     from penstock.ingest.image_folder import IMAGE_FOLDER
+    from penstock.ingest.items import Files
     from penstock.ingest.kind import Options
     from penstock.ingest.kinds import KINDS
+    from penstock.ingest.loose_objects import OBJECT_LIST
 
     kind = next((kind for kind in KINDS if kind.detects(path)), IMAGE_FOLDER)
-    return kind.listed(path, Options()) if kind.seen is None and kind is not IMAGE_FOLDER else None
+    if kind.seen is not None or kind.is_of_files or kind is OBJECT_LIST:
+        return None
+    source = kind.listed(path, Options())
+    return None if all(isinstance(items, Files) for items in source.fields.values()) else source
 
 
 def source_summary(path: str, source: Source) -> dict[str, Any]:

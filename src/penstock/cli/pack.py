@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from penstock.cli.access import access_options
 from penstock.cli.quantities import as_bytes, shown_bytes, shown_counts
+from penstock.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.ingest.outlook import Outlook
     from penstock.ingest.source import Skipped
     from penstock.pack import PackProgress, PackReport
+    from penstock.work import Engine
 
 __all__ = ["pack"]
 
@@ -42,13 +46,21 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
 @click.option("--label-name", help="Which column or member of a list is the label.")
 @click.option("--subset", help="Which part of a list: training, validation, testing.")
 @click.option("--frame-rate", type=click.FloatRange(0, min_open=True), help="Frames per second of videos [all].")
-@click.option("--remove-duplicates", is_flag=True, help="Keep the first of several samples of one id, no error.")
+@click.option(
+    "--remove-duplicates",
+    is_flag=True,
+    help="Keep the first of several samples of one id; with --extend, also the one that is there.",
+)
 @click.option("--shard-size", callback=as_bytes, default="256MiB", show_default=True, help="Largest size of a shard.")
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(0, 2**64 - 1), help="Of the shuffled write order."
 )
 @click.option("--in-order", is_flag=True, help="Write in the source's order, not shuffled.")
-@click.option("--workers", type=click.IntRange(1), help="Threads (default: all cores).")
+@click.option("--workers", type=click.IntRange(1), help="Threads, or CPUs of the cluster (default: all).")
+@click.option(
+    "--engine", type=click.Choice(["threads", "ray"]), default="threads", show_default=True, help="Who does the work."
+)
+@click.option("--address", help="Of a Ray cluster, host:port or auto (default: Ray is started here).")
 @click.option("--keep-bytes", is_flag=True, help="Store files as they are: no JPEG is rewritten as tiles.")
 @click.option("--max-side", type=click.IntRange(1), help="Scale larger images down to this, and encode them again.")
 @click.option("--short-side", type=click.IntRange(1), help="The same, down to this shorter side.")
@@ -59,6 +71,7 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
 @click.option(
     "--on-error", type=click.Choice(["raise", "skip"]), default="raise", show_default=True, help="At bad files."
 )
+@click.option("--extend", is_flag=True, help="Add to the dataset that is there.")
 @click.option("--dry-run", is_flag=True, help="Only list SOURCE: kind, samples, classes, bytes, what is left out.")
 @click.option("--force", is_flag=True, help="Replace a dataset, or another unfinished one, that is in the way.")
 @click.option(
@@ -67,7 +80,16 @@ def _list_kinds(context: click.Context, _: click.Parameter, is_asked: bool) -> N
 @access_options
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 def pack(
-    *, destination: str | None, shard_size: int, seed: int, in_order: bool, dry_run: bool, as_json: bool, **options: Any
+    *,
+    destination: str | None,
+    shard_size: int,
+    seed: int,
+    in_order: bool,
+    engine: str,
+    address: str | None,
+    dry_run: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Pack SOURCE into the dataset DESTINATION: a folder, or a URL such as s3://bucket/name.
 
@@ -84,13 +106,27 @@ def pack(
 
     from penstock.pack import pack as run
 
-    seed_given = None if in_order else seed
-    with _Bar(Console(stderr=True)) as show:
-        report = run(destination=destination, progress=show, shard_bytes=shard_size, seed=seed_given, **options)
+    seeds, engines = None if in_order else seed, _engine(engine, address)
+    quiet = nullcontext() if engines is None else redirect_stdout(sys.stderr)  # Ray tells of lost nodes on stdout
+    with _Bar(Console(stderr=True)) as show, quiet:
+        report = run(
+            destination=destination, progress=show, shard_bytes=shard_size, seed=seeds, engine=engines, **options
+        )
     if as_json:
         click.echo(json.dumps(report.as_dict(), indent=1))
     else:
         click.echo(_summary(report))
+
+
+def _engine(name: str, address: str | None) -> Engine | None:
+    """Give who is to do the work; None for this process."""
+    if name == "ray":
+        from penstock.ray import Cluster
+
+        return Cluster(address)
+    if address is not None:
+        raise UsageError("an address is that of a cluster", got=address, hint="say --engine ray, too")
+    return None
 
 
 def _list(*, source: str, kind: str | None, remove_duplicates: bool, on_error: str, as_json: bool, **said: Any) -> None:
@@ -136,6 +172,9 @@ def _summary(report: PackReport) -> str:
         f"  files   {shown_counts(report.outcomes)}",
         f"  bytes   {shown_bytes(report.source_bytes)} became {shown_bytes(report.payload_bytes)} ({change:+.1%})",
     ]
+    if report.added < report.samples:
+        there = f"; {report.already_there:,} of the source were there already" if report.already_there else ""
+        lines.append(f"  added   {report.added:,} samples{there}")
     if report.kept:
         lines.append(f"  kept    {shown_counts(report.kept)}")
     if report.resumed_items:

@@ -346,7 +346,8 @@ def _error(status: int, message: str) -> PenstockError:
         )
     if status == _native.MISMATCH:
         return ImageError(
-            f"the image is not the one that the index describes: {message}", hint="pack or open the dataset again"
+            f"the image is not the one that the index describes: {message}",
+            hint="pack or open the dataset again; frames of one clip must all have one size",
         )
     if status == _native.BROKEN:
         return ImageError(f"the image cannot be decoded: {message}")

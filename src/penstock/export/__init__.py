@@ -22,6 +22,7 @@ from penstock.export.samples import exported
 from penstock.export.webdataset import WebDatasetTarget
 from penstock.ingest.source import shown
 from penstock.opening import open_dataset
+from penstock.storage.location import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -100,6 +101,9 @@ def export(
 def _check_destination(opened: Dataset, folder: str, *, extend: bool, force: bool) -> None:
     if extend and force:
         raise UsageError("extend leaves what is there, force replaces it", expected="one of the two")
+    if is_url(folder):
+        hint = "export into a folder and copy that, or pack into the store: `penstock pack`"
+        raise UsageError("an export is written into a folder of this machine", file=shown(folder), hint=hint)
     if os.path.realpath(folder) == os.path.realpath(opened.path):
         hint = "choose another folder"
         raise UsageError("the destination is the dataset itself", file=shown(folder), hint=hint)

@@ -20,7 +20,7 @@ from penstock.decode.image import sniff
 from penstock.errors import SourceError, UsageError
 from penstock.export.samples import class_names, original_suffixes
 from penstock.export.target import LargeFiles, at_least_one, each_once
-from penstock.ingest.gulp import LABELS_NAME, existing_directory
+from penstock.ingest.gulp_directory import LABELS_NAME, existing_directory
 from penstock.ingest.gulp_meta import encode_meta, filled_up
 from penstock.ingest.source import shown
 from penstock.shard.keys import unescape

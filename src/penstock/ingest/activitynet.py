@@ -41,7 +41,7 @@ def _listed(path: str, options: Options) -> Source:
         raise SourceError("the file is not ActivityNet's", file=shown(path), expected=expected)
     rows, _ = rows_of_records(path, body["database"], options)
     root = root_of(path, options.root)
-    names = [video_named(root, name) or video_named(root, f"v_{name}") for name in rows.ids]
+    names = [video_named(root, name) or video_named(root, f"v_{name}") for name in rows.names]
     files, kept, skipped = files_named(root, names, rows)
     return source_of("activitynet", "clip", rows, (videos(files, options), kept, skipped), is_made=True)
 
@@ -64,7 +64,7 @@ def rows_of_records(path: str, records: Mapping[str, Any], options: Options) -> 
         numbers, classes = classes_of([label or known[0] for label in labels], options.labels, path)
         table = {"label": pa.array(numbers), **table}
         lacking = frozenset(row for row, label in enumerate(labels) if label is None)
-    return Rows(path, list(chosen), pa.table(table), classes, lacking), list(chosen.values())
+    return Rows(path, list(chosen), pa.table(table), classes, lacking, are_paths=False), list(chosen.values())
 
 
 def _label(name: str, record: dict[str, Any], path: str) -> str | None:

@@ -65,10 +65,13 @@ def _end_of_segment(file: BinaryIO, size: int) -> int:
     header = _length(file)
     if header is None:
         return size
-    file.seek(file.tell() + header)
+    end = file.tell() + header
+    if end >= size:
+        return end + len(_SEGMENT)
+    file.seek(end)
     kind = file.read(4)
     if kind != _SEGMENT:
-        return size if kind else size + 1
+        return size
     length = _length(file)
     return size if length is None else file.tell() + length
 

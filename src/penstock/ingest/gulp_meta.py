@@ -6,6 +6,8 @@
 Versions 1 and 2 of GulpIO write the same; they differ in the quality of the JPEGs. Nothing in the data says where a
 record begins, or that a meta belongs to it, so whatever a meta states is compared with the size of the data.
 
+A meta may be a pickle of the same, on request of whoever wrote it: it is read without being run (pickled.py).
+
 `meta_data` is a list because an id may be appended to; readers look at its first element alone.
 """
 
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from penstock.errors import SourceError
+from penstock.ingest.pickled import read_pickle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["GulpItem", "decode_meta", "encode_meta", "filled_up", "unclaimed_bytes"]
 
+_PICKLE = 0x80  # what a pickle begins with since Python 2.3
 _RECORD_BYTES = 4  # records are filled up to a multiple of this
 _LARGEST_FRAME_BYTES = 2**31 - 1  # more than any JPEG has, and what an index can say
+_FURTHEST = 2**62  # so that sums of what a meta claims are numbers still
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +55,14 @@ def decode_meta(data: bytes) -> list[tuple[str, GulpItem | str]]:
     """Read a meta: items by id in their order, or what is wrong with one."""
     if not data:
         raise SourceError("the meta is empty")
-    if data[0] == 0x80:
-        hint = "read it with GulpIO and write it as JSON"
-        raise SourceError("the meta is a pickle, which can run any code when it is read", hint=hint)
+    found, twice = (read_pickle(data), set[str]()) if data[0] == _PICKLE else _read_json(data)
+    if not isinstance(found, dict):
+        raise SourceError("the meta is not an object of items", got=type(found).__name__)
+    return [(str(name), "the meta has this id twice" if name in twice else _item(item)) for name, item in found.items()]
+
+
+def _read_json(data: bytes) -> tuple[Any, set[str]]:
+    """Read JSON, and which names an object of it has twice."""
     twice: set[str] = set()
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,12 +72,9 @@ def decode_meta(data: bytes) -> list[tuple[str, GulpItem | str]]:
         return found
 
     try:
-        found = json.loads(data, object_pairs_hook=members)
+        return json.loads(data, object_pairs_hook=members), twice
     except (ValueError, RecursionError) as error:
         raise SourceError(f"the meta is not JSON: {error}") from error
-    if not isinstance(found, dict):
-        raise SourceError("the meta is not an object of items", got=type(found).__name__)
-    return [(name, "the meta has this id twice" if name in twice else _item(item)) for name, item in found.items()]
 
 
 def _item(found: Any) -> GulpItem | str:
@@ -83,7 +90,8 @@ def _item(found: Any) -> GulpItem | str:
     if table is None:
         return "frame_info is not rows of three numbers"
     start, zeros, length = table.T
-    if min(start.min(), zeros.min()) < 0 or (length - zeros).min() < 1 or length.max() > _LARGEST_FRAME_BYTES:
+    is_too_far = start.max() > _FURTHEST or length.max() > _LARGEST_FRAME_BYTES
+    if table.min() < 0 or is_too_far or (length - zeros).min() < 1:
         return "frame_info has bytes that cannot be"
     return GulpItem(start, length - zeros, zeros, said[0] if said else {})
 

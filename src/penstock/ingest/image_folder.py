@@ -47,7 +47,7 @@ def from_image_folder(listing: Listing) -> Source:
         raise nothing_found(listing)
     keys, suffixes = unique_keys([file.name for file in inside])
     return Source(
-        kind="image_folder",
+        kind="image-folder",
         fields={"image": files_of(listing.root, inside, suffixes)},
         keys=keys,
         labels=pa.table({"label": pa.array(labels, pa.int64())}),
@@ -61,7 +61,7 @@ def _flat(listing: Listing) -> Source:
         raise nothing_found(listing)
     keys, suffixes = unique_keys([file.name for file in listing.files])
     fields = {"image": files_of(listing.root, listing.files, suffixes)}
-    return Source("flat_folder", fields, keys, pa.table({}), None, tuple(listing.skipped))
+    return Source("image-folder", fields, keys, pa.table({}), None, tuple(listing.skipped))
 
 
 def _listed(path: str, options: Options) -> Source:
@@ -77,4 +77,5 @@ IMAGE_FOLDER = Kind(
     detects=os.path.isdir,
     listed=_listed,
     options=frozenset({"labels", "masks"}),
+    is_of_files=True,
 )

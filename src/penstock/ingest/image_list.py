@@ -86,14 +86,14 @@ def _parted(line: str) -> tuple[str, str | None]:
 
 
 def _detects(path: str) -> bool:
-    """Whether this is a list whose first line names an image that is there."""
+    """Whether this is a list whose first line names an image."""
     if not path.lower().endswith(_LISTS) or not os.path.isfile(path):
         return False
     try:
         _, name, _ = _lines(path)[0]
     except (SourceError, StorageError):
         return False
-    return is_image(name) and os.path.isfile(os.path.join(root_of(path, None), name))
+    return is_image(name)
 
 
 IMAGE_LIST = Kind(
@@ -102,4 +102,5 @@ IMAGE_LIST = Kind(
     detects=_detects,
     listed=_listed,
     options=frozenset({"root", "labels"}),
+    is_of_files=True,
 )

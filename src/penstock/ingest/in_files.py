@@ -1,10 +1,10 @@
 """Files that others packed, opened in place: an index over parts of them.
 
 Finding the parts means going through the files once (the headers of a tar, the pages of an LMDB). What that comes to is
-kept in the user's cache, under the files' sizes and times: opened again, it is there at once. `penstock index` writes
-the same beside the files, for other machines and other users. Files are copied, and then have other times. So such a
-side-car holds as long as it names the same files, with the same sizes and the same beginnings: a tar's first header, an
-LMDB's last transaction.
+kept in the user's cache, under the files' sizes and times (in a store: their tags): opened again, it is there at once.
+`penstock index` writes the same beside the files, for other machines and other users. Files are copied, and then have
+other times. So such a side-car holds as long as it names the same files, with the same sizes and the same beginnings: a
+tar's first header, an LMDB's last transaction.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from penstock.ingest.items import Ranges
 from penstock.ingest.source import shown
 from penstock.shard.frames import FRAME_TYPES
 from penstock.shard.index import encode_index
+from penstock.storage.local import read_file, storage_error
 from penstock.storage.location import is_url
 from penstock.storage.ranges import plan_reads
 from penstock.storage.user_cache import keep, user_cache
@@ -67,19 +68,25 @@ def write_sidecar(kind: Kind, path: str, options: Options, out: str | None = Non
 def _name(kind: Kind, seen: Seen, options: Options) -> str:
     """Name what is known before the files are read: another name, once any of it is another."""
     place = seen.store.place if is_url(seen.store.place) else os.path.realpath(seen.store.place)
-    parts = repr((kind.name, place, seen.names, seen.sizes.tolist(), seen.stamp, _shaping(options)))
+    shaping = (_content(options.labels), options.label_name, options.subset)
+    parts = repr((kind.name, place, seen.names, seen.sizes.tolist(), seen.stamp, shaping))
     return hashlib.sha256(parts.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def _shaping(options: Options) -> tuple[str | None, ...]:
-    """Give what a caller may say that changes the samples."""
-    return options.labels, options.label_name, options.subset
+def _content(labels: str | None) -> str | None:
+    """Identify what a file of class names says, wherever it lies."""
+    if labels is None:
+        return None
+    try:
+        return hashlib.sha256(read_file(labels)).hexdigest()
+    except OSError as error:
+        raise storage_error(error, labels) from error
 
 
 def _beside(path: str, seen: Seen, options: Options) -> FileIndex | None:
     """Give the index of a side-car, where there is one that still holds. It knows nothing of what a caller says."""
     where = path.rstrip("/") + SIDECAR
-    if any(part is not None for part in _shaping(options)):
+    if any(part is not None for part in (options.labels, options.label_name, options.subset)):
         return None
     if not is_url(path) and not os.path.exists(where):
         return None

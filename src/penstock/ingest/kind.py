@@ -38,10 +38,11 @@ class Options:
     frame_rate: float | None = None  # of videos: frames per second to keep
     recipe: Recipe = field(default_factory=Recipe)  # videos are scaled and encoded while they are read
     access: Access | None = None
+    progress: Callable[[int, int], None] | None = None  # of listing what takes long: so many parts of so many
 
     def check(self, kind: Kind, path: str) -> None:
         """See that a kind understands what was said."""
-        always = {"recipe", "access"}
+        always = {"recipe", "access", "progress"}
         said = [one.name for one in fields(self) if one.name not in always and getattr(self, one.name) is not None]
         for name in said:
             if name not in kind.options:
@@ -75,3 +76,4 @@ class Kind:
     listed: Callable[[str, Options], Source]
     options: frozenset[str] = frozenset()
     seen: Callable[[str, Options], Seen] | None = None  # None: it cannot be opened in place as parts of its files
+    is_of_files: bool = False  # images may be files of their own, which can be opened in place as they are

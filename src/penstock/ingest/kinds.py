@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from penstock.errors import UsageError
@@ -14,11 +15,13 @@ from penstock.ingest.image_list import IMAGE_LIST
 from penstock.ingest.kind import Options
 from penstock.ingest.kinetics import KINETICS
 from penstock.ingest.lmdb import LMDB
+from penstock.ingest.loose_objects import OBJECT_LIST
 from penstock.ingest.source import shown
 from penstock.ingest.table import TABLE
 from penstock.ingest.video_folder import VIDEO_FOLDER
 from penstock.ingest.videos_20bn import VIDEOS_20BN
 from penstock.ingest.web_tars import WEBDATASET
+from penstock.storage.location import is_url
 
 if TYPE_CHECKING:
     from penstock.ingest.kind import Kind
@@ -34,6 +37,7 @@ KINDS: tuple[Kind, ...] = (  # looked at in this order: the most particular firs
     GULP,
     LMDB,
     WEBDATASET,
+    OBJECT_LIST,
     IMAGE_LIST,
     HUGGINGFACE,
     TABLE,
@@ -68,8 +72,10 @@ def kind_at(path: str) -> Kind:
     for kind in KINDS:
         if kind.detects(path):
             return kind
-    expected = "; ".join(f"{kind.name}: {kind.what}" for kind in KINDS)
-    hint = "say what it is with --source (kind=…); `penstock pack --kinds` lists what there is"
+    if not is_url(path) and not os.path.exists(path):
+        raise UsageError("there is nothing here", file=shown(path), expected="a dataset, or a source of one")
+    expected = ", ".join(kind.name for kind in KINDS)
+    hint = "say what it is with --source (kind=…); `penstock pack --kinds` tells what each of them is"
     raise UsageError(
         "there is no dataset here, nor a source that is known", file=shown(path), expected=expected, hint=hint
     )

@@ -42,7 +42,7 @@ def _listed(path: str, options: Options) -> Source:
     rows, records = rows_of_records(path, body, options)
     root = root_of(path, options.root)
     parts = _parts(root)
-    names = [_part_of(parts.get(name, {}), record) for name, record in zip(rows.ids, records, strict=True)]
+    names = [_part_of(parts.get(name, {}), record) for name, record in zip(rows.names, records, strict=True)]
     files, kept, skipped = files_named(root, names, rows)
     return source_of("kinetics", "clip", rows, (videos(files, options), kept, skipped), is_made=True)
 

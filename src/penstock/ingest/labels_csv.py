@@ -49,7 +49,7 @@ def from_labels_csv(listing: Listing, path: str) -> Source:
     labels, classes = with_classes(labels.combine_chunks(), path)
     keys, suffixes = unique_keys([file.name for file in found])
     fields = {"image": files_of(listing.root, found, suffixes)}
-    return Source("labels_csv", fields, keys, labels, classes, (*listing.skipped, *unlabelled))
+    return Source("image-folder", fields, keys, labels, classes, (*listing.skipped, *unlabelled))
 
 
 def _match(named: list[str], listing: Listing, path: str) -> list[int | None]:

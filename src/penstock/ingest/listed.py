@@ -19,6 +19,7 @@ from penstock.errors import SourceError
 from penstock.ingest.duplicates import keys_of
 from penstock.ingest.items import Files
 from penstock.ingest.source import UNLABELLED, UNREADABLE, Skipped, Source, shown
+from penstock.shard.keys import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +36,16 @@ class Rows:
     """What a list says."""
 
     path: str  # of the list
-    ids: list[str]  # what keys are made of, and what reports call the rows
+    names: list[str]  # what keys are made of, and what reports call the rows
     labels: pa.Table  # a row each
     classes: tuple[str, ...] | None
     lacking: frozenset[int] = frozenset()  # rows without a label
+    are_paths: bool = True  # False: the names are ids, in which a dot begins no suffix
+
+    def keys(self, kept: list[int]) -> tuple[list[str], list[str]]:
+        """Give the keys and the suffixes of some rows."""
+        names = [self.names[row] for row in kept]
+        return keys_of(names) if self.are_paths else ([key_of(name) for name in names], [""] * len(names))
 
 
 def source_of(
@@ -47,9 +54,12 @@ def source_of(
     """Join rows with what was found of them: items, the rows' numbers, and what was not found."""
     items, kept, skipped = found
     if not kept:
-        got = f"none of the {len(rows.ids)} rows of the list, for example {skipped[0]}" if skipped else "an empty list"
-        raise SourceError("nothing that the list names is there", file=shown(rows.path), got=got)
-    keys, _ = keys_of([rows.ids[row] for row in kept])
+        got = (
+            f"none of the {len(rows.names)} rows of the list, for example {skipped[0]}" if skipped else "an empty list"
+        )
+        hint = "say what the names are below: --root (root=…)"
+        raise SourceError("nothing that the list names is there", file=shown(rows.path), got=got, hint=hint)
+    keys, _ = rows.keys(kept)
     return Source(
         kind,
         {field: items},
@@ -85,15 +95,15 @@ def files_named(root: str, names: Sequence[str | None], rows: Rows) -> tuple[Fil
     for row, name in enumerate(names):
         status = f"no such file in {shown(root)}" if name is None else _status(os.path.join(root, name))
         if row in rows.lacking:
-            skipped.append(Skipped(shown(rows.ids[row]), UNLABELLED, "the list has no label for it"))
+            skipped.append(Skipped(shown(rows.names[row]), UNLABELLED, "the list has no label for it"))
         elif name is None or isinstance(status, str):
-            skipped.append(Skipped(shown(rows.ids[row]), UNREADABLE, str(status)))
+            skipped.append(Skipped(shown(rows.names[row]), UNREADABLE, str(status)))
         else:
             chosen.append(name)
             kept.append(row)
             sizes.append(status.st_size)
             times.append(status.st_mtime_ns)
-    _, suffixes = keys_of([rows.ids[row] for row in kept])
+    _, suffixes = rows.keys(kept)
     return Files(root, chosen, _int64(sizes), _int64(times), suffixes), kept, skipped
 
 

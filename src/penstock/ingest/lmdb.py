@@ -25,17 +25,18 @@ from penstock.errors import SourceError, UsageError
 from penstock.ingest.items import Ranges
 from penstock.ingest.kind import Kind, Seen
 from penstock.ingest.lmdb_pages import Values, is_lmdb, read_ranges, values_of
-from penstock.ingest.record import Record, form_of, record_of, value_of
+from penstock.ingest.record import WRAPPED, Record, form_of, record_of, value_of
 from penstock.ingest.record_labels import labels_of_records
 from penstock.ingest.source import BROKEN, UNREADABLE, Skipped, Source, shown
 from penstock.ingest.unwrapped import Blob
 from penstock.shard.keys import unique_keys
 from penstock.storage.local import read_start, storage_error
 from penstock.storage.location import is_url
+from penstock.storage.object import ObjectStore
 from penstock.storage.where import store_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -46,6 +47,7 @@ __all__ = ["LMDB"]
 _DATA = "data.mdb"
 _SPECIAL = frozenset({b"__keys__", b"__len__"})
 _MOST_MISSING = 100_000  # named one by one; beyond that the file is not what it says it is
+_EACH = 1000  # records between two words of progress
 _TRIES = 16  # records among which one must have a form
 
 
@@ -53,14 +55,15 @@ def _seen(path: str, options: Options) -> Seen:
     """Look at the file."""
     folder, name = _placed(path)
     store = store_at(folder, options.access if is_url(folder) else None)
+    if isinstance(store, ObjectStore):
+        found = store.look(name) or store.look(f"{name}/{_DATA}")
+        if found is None:
+            raise UsageError("there is no LMDB file", file=shown(path))
+        return Seen(store, (found.name,), np.array([found.size], np.int64), found.etag or "")
     size = store.size(name)
-    if size is None and is_url(path):
-        name = f"{name}/{_DATA}"
-        size = store.size(name)
     if size is None:
         raise UsageError("there is no LMDB file", file=shown(path))
-    stamp = "" if is_url(path) else str(os.stat(os.path.join(folder, name)).st_mtime_ns)
-    return Seen(store, (name,), np.array([size], np.int64), stamp)
+    return Seen(store, (name,), np.array([size], np.int64), str(os.stat(os.path.join(folder, name)).st_mtime_ns))
 
 
 def _placed(path: str) -> tuple[str, str]:
@@ -80,7 +83,7 @@ def _listed(path: str, options: Options) -> Source:
     found = _in_order(values, set(special.values()))
     is_inside = (values.offset + values.length <= size)[found]
     skipped = [_cut(values, number) for number in found[~is_inside].tolist()]
-    records, form, trouble = _records(seen, values, found[is_inside], shown(path))
+    records, form, trouble = _records(seen, values, found[is_inside], shown(path), options.progress)
     skipped += trouble
     skipped += _missing(seen, values, special, form, shown(path))
     if not records:
@@ -113,13 +116,19 @@ def _read(seen: Seen, values: Values, numbers: NDArray[np.int64]) -> Iterator[tu
 
 
 def _records(
-    seen: Seen, values: Values, numbers: NDArray[np.int64], path: str
+    seen: Seen,
+    values: Values,
+    numbers: NDArray[np.int64],
+    path: str,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[list[tuple[int, _Found]], str, list[Skipped]]:
     """Look at every record: what there is, in which form, and what is no record."""
     form = _form(seen, values, numbers, path)
     found: dict[int, _Found] = {}
     broken: dict[int, Skipped] = {}
-    for number, data in _read(seen, values, numbers):
+    for count, (number, data) in enumerate(_read(seen, values, numbers), 1):
+        if progress is not None and (count % _EACH == 0 or count == len(numbers)):
+            progress(count, len(numbers))
         record = _tried(data, form)
         if isinstance(record, Record):
             found[number] = _Found(record.place, record.labels)
@@ -180,34 +189,46 @@ def _form(seen: Seen, values: Values, numbers: NDArray[np.int64], path: str) -> 
 def _missing(seen: Seen, values: Values, special: dict[bytes, int], form: str, path: str) -> list[Skipped]:
     """Name what the file promises and does not have."""
     there = set(values.keys)
-    promised: list[bytes] | None = None
-    trouble: list[Skipped] = []
-    said: dict[bytes, Any] = {}
-    for number, data in _read(seen, values, np.array(sorted(special.values()), np.int64)):
-        key = values.keys[number]
-        try:
-            said[key] = value_of(data, form if form in {"pickle", "arrow", "messagepack"} else form_of(data))
-        except (SourceError, KeyError) as error:
-            trouble.append(Skipped(_text(key), BROKEN, f"it cannot be read: {error!s:.200}"))
-    if b"__keys__" in said:
-        promised = _as_keys(said[b"__keys__"])
-        if promised is None:
-            trouble.append(Skipped("__keys__", BROKEN, "it is no list of keys"))
-    count = said.get(b"__len__")
-    if count is not None and type(count) is not int:
-        trouble.append(Skipped("__len__", BROKEN, "it is no number"))
-    elif count is not None and promised is not None and len(promised) != count:
+    said, trouble = _said(seen, values, special, form)
+    promised, count = said.get(b"__keys__"), said.get(b"__len__")
+    if promised is not None and count is not None and len(promised) != count:
         trouble.append(Skipped("__len__", BROKEN, f"it says {count}, but __keys__ names {len(promised)}"))
-    elif count is not None and promised is None:
-        if count - len(there) > _MOST_MISSING:
-            raise SourceError("most of the file is missing", file=path, got=f"{len(there)} keys", expected=count)
-        promised = [str(number).encode() for number in range(count)]
+    if promised is None and count is not None and count - len(there) <= _MOST_MISSING:
+        digits = len(values.keys[0]) if b"0" not in there else 1
+        promised = [b"%0*d" % (digits, number) for number in range(count)]
     lacking = [key for key in promised or () if key not in there]
-    if len(lacking) > _MOST_MISSING:
-        got, expected = f"{len(lacking)} keys are missing", f"{len(promised or ())}, as __keys__ says"
-        raise SourceError("most of the file is missing", file=path, got=got, expected=expected)
+    if len(lacking) > _MOST_MISSING or (promised is None and count is not None):
+        raise SourceError("most of the file is missing", file=path, got=f"{len(there)} keys", expected=count)
     why = "the file promises this record, but does not have it"
     return trouble + [Skipped(_text(key), UNREADABLE, why) for key in lacking]
+
+
+def _said(seen: Seen, values: Values, special: dict[bytes, int], form: str) -> tuple[dict[bytes, Any], list[Skipped]]:
+    """Read what a file says of itself: its keys, their number; and what of that cannot be read."""
+    said: dict[bytes, Any] = {}
+    trouble: list[Skipped] = []
+    numbers = np.array(sorted(special.values()), np.int64)
+    is_inside = (values.offset[numbers] + values.length[numbers]) <= seen.sizes[0]
+    trouble += [_cut(values, number) for number in numbers[~is_inside].tolist()]
+    for number, data in _read(seen, values, numbers[is_inside]):
+        key = values.keys[number]
+        found = _read_value(data, form)
+        if isinstance(found, SourceError):
+            trouble.append(Skipped(_text(key), BROKEN, str(found).partition("\n")[0]))
+            continue
+        said[key] = _as_keys(found) if key == b"__keys__" else found if type(found) is int else None
+        if said[key] is None:
+            what = "it is no list of keys" if key == b"__keys__" else "it is no number"
+            trouble.append(Skipped(_text(key), BROKEN, what))
+    return said, trouble
+
+
+def _read_value(data: bytes | memoryview, form: str) -> Any:
+    """Unwrap a value that is no record, or say why that cannot be."""
+    try:
+        return value_of(data, form if form in WRAPPED else form_of(data))
+    except SourceError as error:
+        return error
 
 
 def _as_keys(value: Any) -> list[bytes] | None:

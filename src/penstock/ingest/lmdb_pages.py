@@ -49,7 +49,7 @@ _BIG, _SUBTREE, _DUPLICATES = 0x01, 0x02, 0x04  # flags of nodes
 _DUPSORT = 0x04  # of a tree
 _NO_PAGE = 2**64 - 1
 _DEEPEST = 32  # LMDB's own limit
-_PAGE_BYTES = (256, 65536)  # the smallest and the largest page that there is
+_PAGE_BYTES = (256, 32768)  # the smallest and the largest page that there is
 _AT_ONCE_BYTES = 16 << 20  # pages held at a time
 _MOST_PAGES = 2**46  # their bytes can be counted in 64 bits
 

@@ -30,7 +30,7 @@ from penstock.shard.index import encode_index
 from penstock.shard.keys import unique_keys
 from penstock.storage.local import LocalStore
 from penstock.storage.location import is_url
-from penstock.storage.object import ObjectStore
+from penstock.storage.object import Listed, ObjectStore
 from penstock.storage.user_cache import SIZES, keep, user_cache
 from penstock.storage.where import read_anywhere
 
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from penstock.ingest.object_classes import Classes
+    from penstock.ingest.object_list import ObjectList
     from penstock.storage.location import Access
 
-__all__ = ["classes_of", "open_objects", "origin_of"]
+__all__ = ["classes_of", "looked_up", "open_objects", "origin_of", "root_of"]
 
 _FEW = 1000  # as many as a page of a listing has: asking for each costs no more than looking for them
 _AT_ONCE = 64
@@ -59,12 +60,7 @@ def open_objects(
 ) -> FileIndex:
     """Give the index of the objects that a list at a path or a URL names."""
     objects = decode_list(read_anywhere(path, access), path)
-    place = objects.root or _bucket(access) if root is None else os.fspath(root)
-    if place is None:
-        expected = "root='s3://bucket/place', or a folder: what the keys are below"
-        raise UsageError("this index does not say where its objects are", file=shown(path), expected=expected)
-    if access is not None and not is_url(place) and not is_url(path):
-        raise UsageError("access is about object stores", file=shown(place), expected="a URL such as s3://bucket/path")
+    place = root_of(objects, path, None if root is None else os.fspath(root), access)
     keys = objects.keys
     named = objects.classes if classes is None and objects.classes else classes_of(keys, classes, access)
     sums = objects.checksums
@@ -77,7 +73,8 @@ def open_objects(
         return kept
     if sizes is None:
         assert isinstance(store, ObjectStore)
-        sizes = _all_there(_asked(store, keys), keys, store.place)
+        found = looked_up(store, keys)
+        sizes = _all_there([None if one is None else one.size for one in found], keys, store.place)
     labels: dict[str, Any] = {} if named is None else {"label": pa.array(named.labels)}
     columns = {"image.length": pa.array(sizes), **unread("image", len(keys)), **labels}
     columns |= {} if sums is None else {"image.crc32c": pa.array(sums)}
@@ -100,6 +97,17 @@ def classes_of(
         return by_file(keys, read_anywhere(file, access), shown(file))
     part = whole_number(classes, what="classes: which folder of the keys, a file of classes, or False")
     return by_folder(keys, part)
+
+
+def root_of(objects: ObjectList, path: str, root: str | None, access: Access | None) -> str:
+    """Say what the keys of a list are below: a folder or a URL."""
+    place = objects.root or _bucket(access) if root is None else root
+    if place is None:
+        expected = "root='s3://bucket/place', or a folder: what the keys are below"
+        raise UsageError("this index does not say where its objects are", file=shown(path), expected=expected)
+    if access is not None and not is_url(place) and not is_url(path):
+        raise UsageError("access is about object stores", file=shown(place), expected="a URL such as s3://bucket/path")
+    return place
 
 
 def _bucket(access: Access | None) -> str | None:
@@ -155,19 +163,19 @@ def _file_size(path: str) -> int | None:
         return None
 
 
-def _asked(store: ObjectStore, keys: Sequence[str]) -> list[int | None]:
-    """Ask a store for the sizes of objects."""
+def looked_up(store: ObjectStore, keys: Sequence[str]) -> list[Listed | None]:
+    """Ask a store for sizes and tags of objects; None where there is no such object."""
     if not store.lists or len(keys) <= _FEW:
         with ThreadPoolExecutor(_AT_ONCE, "penstock-sizes") as pool:
-            return list(pool.map(store.size, keys))
-    missing, sizes = set(keys), dict[str, int]()
+            return list(pool.map(store.look, keys))
+    missing, there = set(keys), dict[str, Listed]()
     for found in store.list(_beginning(min(keys), max(keys))):
         if found.name in missing:
             missing.remove(found.name)
-            sizes[found.name] = found.size
+            there[found.name] = found
             if not missing:
                 break
-    return [sizes.get(key) for key in keys]
+    return [there.get(key) for key in keys]
 
 
 def _beginning(first: str, last: str) -> str:

@@ -2,7 +2,8 @@
 
 A pickle is a program for a small machine with a stack. Python's own machine calls whatever the program names: whoever
 wrote the file decides what happens. This one knows the same instructions, but of all names in the world it knows the
-few that bytes and arrays of numbers are made with, and these it does not call either: it notes what they would come to.
+few that bytes, arrays of numbers, ordered dicts and GulpIO's rows are made with, and these it does not call either: it
+notes what they would come to.
 
 Every protocol from 0 to 5 is read. Bytes are given as the part of the pickle where they lie. Protocols below 3 have no
 bytes of Python 3: these are text there, or a call of `_codecs.encode`, and then a Blob says that its bytes had to be
@@ -37,6 +38,8 @@ _KNOWN = {
     **dict.fromkeys((f"{module}.multiarray _reconstruct" for module in _MODULES), "reconstruct"),
     **dict.fromkeys((f"{module}.multiarray scalar" for module in _MODULES), "scalar"),
     **dict.fromkeys((f"{module}.numeric _frombuffer" for module in _MODULES), "frombuffer"),
+    "collections OrderedDict": "dict",
+    **dict.fromkeys(("gulpio.fileio ImgInfo", "gulpio2.fileio ImgInfo"), "tuple"),  # a named one
     "numpy ndarray": "ndarray",
     "numpy dtype": "dtype",
 }
@@ -333,6 +336,14 @@ def _frombuffer(content: Any, dtype: Any, shape: Any, order: Any, *_: Any) -> Ar
     return _array(dtype, shape, content, order)
 
 
+def _dict(pairs: Any = ()) -> dict[Any, Any]:
+    return {_key(key): value for key, value in pairs}
+
+
+def _tuple(*values: Any) -> tuple[Any, ...]:
+    return values
+
+
 def _refused(*_: Any) -> Any:
     raise broken("the pickle makes an array in an unknown way")
 
@@ -345,6 +356,8 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "frombuffer": _frombuffer,
     "ndarray": _refused,
     "dtype": _dtype,
+    "dict": _dict,
+    "tuple": _tuple,
 }
 
 
@@ -408,6 +421,7 @@ _ACTS: dict[int, Callable[[_Machine], Any]] = {
         b"c": lambda machine: machine.name(machine.line().decode(), machine.line().decode()),
         b"\x93": _Machine.stack_name,
         b"R": _Machine.call,
+        b"\x81": _Machine.call,  # of a class
         b"b": _Machine.build,
     }.items()
 }

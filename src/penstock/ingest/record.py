@@ -27,7 +27,7 @@ from penstock.ingest.unwrapped import Array, Blob, broken, plain
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Record", "form_of", "record_of", "value_of"]
+__all__ = ["WRAPPED", "Record", "form_of", "record_of", "value_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,9 @@ _READERS: dict[str, Callable[[bytes | memoryview], Any]] = {
 }
 
 
+WRAPPED = frozenset(_READERS)  # the forms that hold values of any kind
+
+
 def form_of(data: bytes | memoryview) -> str:
     """Say which form a record has. SourceError where it has none."""
     if sniff(data) is not None:
@@ -78,13 +81,17 @@ def form_of(data: bytes | memoryview) -> str:
 
 
 def value_of(data: bytes | memoryview, form: str) -> Any:
-    """Unwrap a value that is no record: a list of keys, a number."""
+    """Unwrap a value that is no record: a list of keys, a number. SourceError where it is none."""
+    if form not in WRAPPED:
+        raise broken("the value is wrapped into nothing that is known", got=f"it begins {bytes(data[:12]).hex(' ')}")
     return plain(_READERS[form](data))
 
 
 def record_of(data: bytes | memoryview, form: str) -> Record:
     """Unwrap a record of a form. SourceError where it is broken, or holds no image or several."""
     if form == "image":
+        if sniff(data) is None:
+            raise broken("the value is no image, as others are", got=f"it begins {bytes(data[:12]).hex(' ')}")
         return Record(Blob(data, 0))
     if form == "datum":
         datum = read_datum(data)

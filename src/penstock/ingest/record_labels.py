@@ -2,6 +2,7 @@
 
 Records name what they like. What is text or a number becomes a column; what is not (lists, objects, a name that is
 taken) is left out, and said once. Whole numbers that some records lack become floating-point ones, NaN where they lack.
+A label that is neither a class's number nor its name, but a fraction or a yes or no, is called `target`.
 """
 
 from __future__ import annotations
@@ -38,10 +39,16 @@ def labels_of_records(
             left_out.append(Skipped(f"label {shown(name)}", UNREADABLE, found, is_expected=True))
         else:
             columns[name] = found
+    if "label" in columns and not _names_a_class(columns["label"].type) and "target" not in columns:
+        columns["target"] = columns.pop("label")
     if names is not None and "label" not in columns:
         raise UsageError("class names are given, but the samples have no labels", file=shown(path), got=shown(names))
     labels, classes = with_classes(pa.table(columns), path, names)
     return labels, classes, left_out
+
+
+def _names_a_class(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind))
 
 
 def _column(name: str, values: list[Any], taken: set[str]) -> pa.Array | str:

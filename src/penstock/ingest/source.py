@@ -11,13 +11,13 @@ import hashlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from penstock.errors import InternalError, SourceError, UsageError
 from penstock.shard.keys import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import pyarrow as pa
+    from collections.abc import Mapping, Sequence
 
     from penstock.ingest.items import Items
 
@@ -104,9 +104,13 @@ class Source:
         """Whether reading it is mostly waiting."""
         return any(items.is_far for items in self.fields.values())
 
-    def label_values(self) -> dict[str, list[Any]]:
-        """Give the labels as Python values: one list per label."""
-        return {name: self.labels.column(name).to_pylist() for name in self.labels.column_names}
+    def label_values(self, positions: Sequence[int] | None = None) -> dict[str, list[Any]]:
+        """Give the labels of some samples, or of all, as Python values: one list per label."""
+        columns = {name: self.labels.column(name) for name in self.labels.column_names}
+        if positions is not None:
+            where = pa.array(positions, pa.int64())
+            columns = {name: column.take(where) for name, column in columns.items()}
+        return {name: column.to_pylist() for name, column in columns.items()}
 
     def digest(self) -> str:
         """Identify what is listed: items, labels, classes."""

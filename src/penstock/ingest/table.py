@@ -97,17 +97,14 @@ def _read(path: str) -> tuple[pa.Table, str]:
 
 
 def _detects(path: str) -> bool:
-    """Whether this is a table whose first row names something that is there."""
+    """Whether this is a table whose first row names an image, a video, or a folder that is there."""
     if not path.lower().endswith(_SUFFIXES) or not os.path.isfile(path):
         return False
     try:
         table, which = _read(path)
     except (SourceError, StorageError):
         return False
-    if not len(table):
-        return False
-    root, name = root_of(path, None), table.column(which)[0].as_py()
-    return bool(name) and os.path.exists(os.path.join(root, name)) and _what(root, name) is not None
+    return len(table) > 0 and _what(root_of(path, None), table.column(which)[0].as_py()) is not None
 
 
 TABLE = Kind(
@@ -116,4 +113,5 @@ TABLE = Kind(
     detects=_detects,
     listed=_listed,
     options=frozenset({"root", "labels", "label_name", "frame_rate"}),
+    is_of_files=True,
 )

@@ -137,7 +137,7 @@ class TableFile:
 def schema_of(path: str) -> pa.Schema:
     """Read the columns of a file, and what else is said of them."""
     with _errors_of(path):
-        return pq.read_schema(path) if path.endswith(".parquet") else _open(path).schema
+        return pq.read_schema(path) if path.lower().endswith(".parquet") else _open(path).schema
 
 
 def look(root: str, file: str, column: str, labels: list[str]) -> TableFile:
@@ -146,7 +146,7 @@ def look(root: str, file: str, column: str, labels: list[str]) -> TableFile:
     with _errors_of(path):
         status = os.stat(path)
         stamp = (file, status.st_size, status.st_mtime_ns)
-        if not path.endswith(".parquet"):
+        if not path.lower().endswith(".parquet"):
             table = _open(path)
             images = table.column(column)
             data = pc.struct_field(images, "bytes") if pa.types.is_struct(images.type) else images

@@ -51,7 +51,7 @@ def walk(read: Callable[[int, int], bytes], size: int) -> Iterator[Entry]:
         if block == _ZEROS:
             return
         _check_sum(block, position)
-        kind, start = block[156:157].decode("latin-1"), position + _BLOCK
+        kind, start = block[156:157].decode("latin-1"), _behind_map(read, block, position, size)
         length = _size(block, position) if kind in _BEFORE_OTHERS else said.size(_size(block, position), position)
         if start + length > size:
             what = "the tar is cut short in a member"
@@ -65,6 +65,16 @@ def walk(read: Callable[[int, int], bytes], size: int) -> Iterator[Entry]:
             yield Entry(name, said.kind(kind, name), start, length)
             said.once = {}
         position = min(start + length + -length % _BLOCK, size)
+
+
+def _behind_map(read: Callable[[int, int], bytes], block: bytes, position: int, size: int) -> int:
+    """Say where a member's data begins: behind its header, and in a sparse file of GNU behind the rest of its map."""
+    start = position + _BLOCK
+    goes_on = block[156:157] == b"S" and block[482] != 0
+    while goes_on and start + _BLOCK <= size:
+        goes_on = read(start, _BLOCK)[504] != 0
+        start += _BLOCK
+    return start
 
 
 @final

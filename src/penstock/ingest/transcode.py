@@ -39,6 +39,11 @@ class Transcoded:
     why: str  # why it was kept; empty otherwise
     source_bytes: int
 
+    @property
+    def bytes(self) -> int:
+        """How much room it takes in a shard."""
+        return len(self.sample.data)
+
 
 def transcode(source: Source, position: int, labels: dict[str, Any], recipe: Recipe) -> Transcoded | Skipped:
     """Turn a sample's items into their stored form."""
@@ -88,20 +93,20 @@ def transcoded(
 
     At most a few tasks per thread are held in memory.
     """
-    values = source.label_values()
+    values = source.label_values(order)
     threads = max(threads, _FAR_THREADS) if source.is_far else threads
 
-    def run(positions: Sequence[int]) -> list[Transcoded | Skipped]:
+    def run(start: int) -> list[Transcoded | Skipped]:
         return [
-            transcode(source, position, {name: column[position] for name, column in values.items()}, recipe)
-            for position in positions
+            transcode(source, position, {name: column[number] for name, column in values.items()}, recipe)
+            for number, position in enumerate(order[start : start + _AT_ONCE], start)
         ]
 
     waiting: deque[Future[list[Transcoded | Skipped]]] = deque()
     with ThreadPoolExecutor(threads, "penstock-transcode") as pool:
         try:
             for start in range(0, len(order), _AT_ONCE):
-                waiting.append(pool.submit(run, order[start : start + _AT_ONCE]))
+                waiting.append(pool.submit(run, start))
                 if len(waiting) > 2 * threads:
                     yield from waiting.popleft().result()
             while waiting:

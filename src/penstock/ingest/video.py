@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from PIL import Image
 
+from penstock.decode.image import MAX_PIXELS
 from penstock.errors import SourceError, UsageError
 from penstock.ingest.container import check_whole
 from penstock.ingest.reencode import DEFAULT_QUALITY, encode_pixels
@@ -42,6 +43,8 @@ _OPTIONS = {
     "protocol_whitelist": "file",
     "format_whitelist": "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi",  # by the names of FFmpeg's demuxers
 }
+
+_LONGEST_SECONDS = 600  # that one frame is shown: beyond it a time is taken for damaged, not repeated without end
 
 Picture = TypeVar("Picture")
 Made = TypeVar("Made")
@@ -61,11 +64,12 @@ def video_frames(path: str, frame_rate: float | None, recipe: Recipe) -> list[by
     check_whole(path)
     found: list[bytes]
     try:
-        with av.open(f"file:{path}", options=_OPTIONS) as container:
+        with av.open(f"file:{path}", options=_OPTIONS, metadata_errors="replace") as container:
             stream = container.streams.best("video")
             if stream is None or stream.codec_context is None:
                 raise SourceError("there is no video in the file")
             stream.codec_context.thread_count = 1
+            stream.codec_context.options = {"max_pixels": str(MAX_PIXELS)}
             frames = _sound_frames(container.demux(stream))
             if frame_rate is None:
                 found = [_jpeg(frame, recipe) for frame in frames]
@@ -73,9 +77,8 @@ def video_frames(path: str, frame_rate: float | None, recipe: Recipe) -> list[by
                 timed = ((*_times(frame, stream.time_base), frame) for frame in frames)
                 rate = Fraction(frame_rate).limit_denominator(1_000_000)
                 found = at_rate(timed, rate, lambda frame: _jpeg(frame, recipe))
-    except (av.error.FFmpegError, UnicodeDecodeError) as error:  # the latter: metadata that is no text
-        why = getattr(error, "strerror", None) or str(error)
-        raise SourceError(f"the video cannot be decoded: {why}") from error
+    except av.error.FFmpegError as error:
+        raise SourceError(f"the video cannot be decoded: {error.strerror}") from error
     if not found:
         raise SourceError("the video has no frames")
     return found
@@ -100,6 +103,7 @@ def at_rate(
             got, expected = f"{float(time):.3f} s", f"{float(last[0]):.3f} s or later"
             raise SourceError("the frames' times go back", got=got, expected=expected, hint=hint)
         else:
+            _check_shown(time - last[0])
             _fill(found, int(((last[0] + time) / 2 - first) * rate) + 1, last[2], make)
         last = frame
     if last is None:
@@ -107,9 +111,17 @@ def at_rate(
     time, shown_for, picture = last
     if not shown_for and count > 1:
         shown_for = (time - first) / (count - 1)
+    _check_shown(shown_for)
     ticks = max(1, int((time + shown_for - first) * rate + Fraction(1, 2)))
     _fill(found, ticks, picture, make)
     return found[:ticks]
+
+
+def _check_shown(seconds: Fraction) -> None:
+    if seconds > _LONGEST_SECONDS:
+        hint = "pack it without a frame rate, or write it anew (remux it)"
+        expected = f"at most {_LONGEST_SECONDS} s"
+        raise SourceError("a frame is shown for too long", got=f"{float(seconds):.0f} s", expected=expected, hint=hint)
 
 
 def _fill(found: list[Made], length: int, picture: Picture, make: Callable[[Picture], Made]) -> None:

@@ -38,10 +38,17 @@ def _detects(path: str) -> bool:
     return os.path.isdir(path) and _holds(path) == {"video"}
 
 
-def _holds(folder: str) -> set[str]:
-    """Say whether there are videos and images below a folder; it stops at the first image."""
+def _holds(folder: str, above: tuple[tuple[int, int], ...] = ()) -> set[str]:
+    """Say whether there are videos and images below a folder; it stops at the first image.
+
+    A link to a folder is followed, unless that is one of those `above`.
+    """
     found, folders = set[str](), list[str]()
     try:
+        status = os.stat(folder)
+        itself = (status.st_dev, status.st_ino)
+        if itself in above:
+            return set()
         with os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.startswith("."):
@@ -50,12 +57,12 @@ def _holds(folder: str) -> set[str]:
                     return {"image"}
                 if is_video(entry.name):
                     found.add("video")
-                elif entry.is_dir(follow_symlinks=False):
+                elif entry.is_dir():
                     folders.append(entry.path)
     except OSError:
         return set()
     for inside in folders:
-        found |= _holds(inside)
+        found |= _holds(inside, (*above, itself))
         if "image" in found:
             break
     return found

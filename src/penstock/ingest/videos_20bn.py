@@ -41,7 +41,8 @@ def _listed(path: str, options: Options) -> Source:
     ids, labels = _entries(path, options.label_name)
     root = options.root if options.root is not None else _beside(path, ids)
     numbers, classes = classes_of(labels, options.labels, path)
-    rows = Rows(path, ids, pa.table({} if numbers is None else {"label": pa.array(numbers)}), classes)
+    table = pa.table({} if numbers is None else {"label": pa.array(numbers)})
+    rows = Rows(path, ids, table, classes, are_paths=False)
     files, kept, skipped = files_named(root, [video_named(root, name) for name in ids], rows)
     return source_of("20bn-videos", "clip", rows, (videos(files, options), kept, skipped), is_made=True)
 

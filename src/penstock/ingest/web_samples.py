@@ -3,6 +3,7 @@
 A member's name up to the first dot of its base name is the key; the rest is its extension, and says what it is:
 
     jpg jpeg png webp …   the image; `mask.png` is a field of its own, `mask`
+    00001.jpg, 00002.jpg  five digits or more: the frames of a clip, as `penstock export` writes them
     cls                   a whole number, the label
     txt                   text, the column `txt`
     json                  an object: each of its members is a column
@@ -23,13 +24,17 @@ from penstock.errors import SourceError
 from penstock.ingest.listing import IMAGE_SUFFIXES
 from penstock.ingest.source import BROKEN, UNREADABLE, Skipped, shown
 from penstock.ingest.tar_walk import DIRECTORY, REGULAR, SPARSE, Entry, walk
+from penstock.shard.members import kind_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from penstock.ingest.windowed import Windowed
 
 __all__ = ["Picture", "Sample", "TarSamples", "samples_of"]
 
 _NAME = re.compile(r"((?:.*/)?[^./][^./]*)\.([^/]+)", re.DOTALL)
+_FRAME = re.compile(r"(?:(\w*clip)\.)?(\d{5,18})\.jpe?g")
 _METADATA = re.compile(r"__[^/]*__(?:/|$)")
 _LEADS_OUT = re.compile(r"(?:^|/)\.\.(?:/|$)")
 _LABELS = {"cls", "txt", "json"}
@@ -39,11 +44,12 @@ _LINKS = {"1": "a hard link", "2": "a symbolic link", SPARSE: "a sparse file"}
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image of a sample."""
+    """An image of a sample, or a clip: from its first frame to its last."""
 
     offset: int
     length: int
     suffix: str  # of the member's name, with the dot
+    frames: tuple[tuple[int, int], ...] | None = None  # of a clip: where in it each one is, and how long
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +153,19 @@ class _Grouping:
     def sample(self, key: str, members: dict[str, tuple[str, Entry]]) -> Sample:
         """Sort members into images and labels."""
         pictures: dict[str, Picture] = {}
+        frames: dict[str, dict[int, Entry]] = {}
         labels: dict[str, Any] = {}
         for extension, (written, entry) in members.items():
             prefix, _, last = extension.rpartition(".")
-            if f".{last}" in IMAGE_SUFFIXES:
+            clip = _FRAME.fullmatch(extension)
+            if clip is not None:
+                of_clip = frames.setdefault(clip[1] or "clip", {})
+                if int(clip[2]) in of_clip:
+                    raise SourceError(f"it has two frames {int(clip[2])}")
+                of_clip[int(clip[2])] = entry
+            elif f".{last}" in IMAGE_SUFFIXES and shown(prefix) == prefix:
                 name = prefix.replace(".", "_") or "image"
+                name = f"{name}_image" if kind_of(name) == "clip" else name
                 if name in pictures:
                     raise SourceError(f"it has two images that are its {name}")
                 pictures[name] = Picture(entry.offset, entry.length, f".{written}")
@@ -161,6 +175,7 @@ class _Grouping:
                         labels[name] = value
             else:
                 self.result.passed_over[f"members in .{shown(extension)}"] += 1
+        pictures |= {name: _clip([one[number] for number in sorted(one)]) for name, one in frames.items()}
         return Sample(key, pictures, labels)
 
     def label(self, prefix: str, kind: str, entry: Entry) -> dict[str, Any]:
@@ -179,3 +194,10 @@ class _Grouping:
         if isinstance(value, dict) and not prefix:
             return value
         return {prefix or "json": value}
+
+
+def _clip(frames: Sequence[Entry]) -> Picture:
+    """Join frames: headers lie between them."""
+    begin = min(frame.offset for frame in frames)
+    end = max(frame.offset + frame.length for frame in frames)
+    return Picture(begin, end - begin, "", tuple((frame.offset - begin, frame.length) for frame in frames))

@@ -30,9 +30,11 @@ from penstock.ingest.source import BROKEN, NOT_AN_IMAGE, UNLABELLED, Skipped, So
 from penstock.ingest.web_samples import TarSamples, samples_of
 from penstock.ingest.windowed import Windowed
 from penstock.shard.keys import split_name, unique_keys
+from penstock.shard.members import kind_of
 from penstock.storage.location import is_url
-from penstock.storage.object import ObjectStore
+from penstock.storage.object import Listed, ObjectStore
 from penstock.storage.where import store_at
+from penstock.types import Frames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +63,7 @@ def _seen(path: str, options: Options) -> Seen:
             raise _compressed(one)
     folder = _common(paths)
     store = store_at(folder, options.access if is_url(folder) else None)
-    names = tuple(one[len(folder) :].lstrip("/") for one in paths)
+    names = tuple(one[len(folder) :].lstrip("/") if is_url(folder) else os.path.relpath(one, folder) for one in paths)
     sizes, stamp = _looked_at(store, names)
     return Seen(store, names, sizes, stamp)
 
@@ -113,26 +115,32 @@ def _common(paths: Sequence[str]) -> str:
 
 
 def _looked_at(store: Store, names: Sequence[str]) -> tuple[NDArray[np.int64], str]:
-    """Give the sizes of the tars, and a stamp: times here, tags in a store that lists."""
+    """Give the sizes of the tars, and a stamp: times here, tags in a store."""
+    looked: list[Listed | None]
     if isinstance(store, ObjectStore) and store.lists:
         wanted = set(names)
         found = {one.name: one for one in store.list(_beginning(min(names), max(names))) if one.name in wanted}
-        sizes = [found[name].size if name in found else None for name in names]
-        stamp = " ".join(found[name].etag or "" for name in names if name in found)
+        looked = [found.get(name) for name in names]
     elif isinstance(store, ObjectStore):
         with ThreadPoolExecutor(_ASKED_AT_ONCE, "penstock-sizes") as pool:
-            sizes, stamp = list(pool.map(store.size, names)), ""
+            looked = list(pool.map(store.look, names))
     else:
-        sizes = [store.size(name) for name in names]
-        there = [os.path.join(store.place, name) for name, size in zip(names, sizes, strict=True) if size is not None]
-        stamp = " ".join(str(os.stat(one).st_mtime_ns) for one in there)
-    missing = [name for name, size in zip(names, sizes, strict=True) if size is None]
+        looked = [_on_disk(store, name) for name in names]
+    there = [one for one in looked if one is not None]
+    missing = [name for name, one in zip(names, looked, strict=True) if one is None]
     if missing:
         what, got = f"{len(missing)} of the {len(names)} tars are not there", f"no {shown(missing[0])}"
         error = StorageError(what, file=shown(store.place), got=got)
         error.errno = errno.ENOENT
         raise error
-    return np.array(sizes, np.int64), stamp
+    return np.array([one.size for one in there], np.int64), " ".join(one.etag or "" for one in there)
+
+
+def _on_disk(store: Store, name: str) -> Listed | None:
+    size = store.size(name)
+    if size is None:
+        return None
+    return Listed(name, size, str(os.stat(os.path.join(store.place, name)).st_mtime_ns))
 
 
 def _beginning(first: str, last: str) -> str:
@@ -156,8 +164,12 @@ def _listed(path: str, options: Options) -> Source:
             raise _compressed(seen.paths[number])
         return samples_of(file)
 
+    tars: list[TarSamples] = []
     with ThreadPoolExecutor(_AT_ONCE, "penstock-tars") as pool:
-        tars = list(pool.map(walked, range(len(seen.names))))
+        for tar in pool.map(walked, range(len(seen.names))):
+            tars.append(tar)
+            if options.progress is not None:
+                options.progress(len(tars), len(seen.names))
     skipped = [one for tar in tars for one in tar.skipped]
     passed_over = sum((tar.passed_over for tar in tars), Counter[str]())
     skipped += [
@@ -218,7 +230,7 @@ def _names(seen: Seen, kept: Sequence[tuple[int, Sample]]) -> list[str]:
 
 
 def _ranges(seen: Seen, kept: Sequence[tuple[int, Sample]], field: str) -> Ranges:
-    """Give one image of every sample."""
+    """Give one image or clip of every sample."""
     pictures = [sample.pictures[field] for _, sample in kept]
     return Ranges(
         seen.store,
@@ -230,7 +242,17 @@ def _ranges(seen: Seen, kept: Sequence[tuple[int, Sample]], field: str) -> Range
         np.array([picture.length for picture in pictures], np.int64),
         [sample.key + picture.suffix for (_, sample), picture in zip(kept, pictures, strict=True)],
         [picture.suffix for picture in pictures],
+        _frames([picture.frames or ((0, picture.length),) for picture in pictures])
+        if kind_of(field) == "clip"
+        else None,
     )
+
+
+def _frames(clips: Sequence[tuple[tuple[int, int], ...]]) -> Frames:
+    """Say where the frames of clips are."""
+    first = np.concatenate([[0], np.cumsum([len(clip) for clip in clips])])
+    places = np.array([place for clip in clips for place in clip], np.int64).reshape(-1, 2)
+    return Frames(first, np.ascontiguousarray(places[:, 0]), np.ascontiguousarray(places[:, 1]), None)
 
 
 def _is_tar(name: str) -> bool:
@@ -241,12 +263,13 @@ def _detects(path: str) -> bool:
     """Whether this is a tar by its name, a pattern of tars, or a folder with nothing in it but tars."""
     if is_url(path) or not os.path.isdir(path):
         return _is_tar(path) and (is_url(path) or os.path.isfile(path) or has_stars(path) or "{" in path)
+    images, has_tars = tuple(IMAGE_SUFFIXES), False
     with os.scandir(path) as entries:
-        visible = [entry for entry in entries if not entry.name.startswith(".")]
-    images = tuple(IMAGE_SUFFIXES)
-    return any(_is_tar(entry.name) for entry in visible) and not any(
-        entry.is_dir() or entry.name.lower().endswith(images) for entry in visible
-    )
+        for entry in entries:
+            if entry.name.lower().endswith(images) or (entry.is_dir() and not entry.name.startswith(".")):
+                return False
+            has_tars = has_tars or _is_tar(entry.name)
+    return has_tars
 
 
 WEBDATASET = Kind(

@@ -44,6 +44,7 @@ __all__ = ["Closable", "Pipeline"]
 
 DEADLINE_SECONDS = 600.0
 LEAVING_SECONDS = 1.0
+_BEGINS_SECONDS = 0.001  # about what a thread takes to begin
 
 
 class Closable(Protocol):
@@ -84,8 +85,12 @@ class Pipeline:
         patience = min(LEAVING_SECONDS, deadline_seconds)
         self._closed_at_end = (*self._queues, *asked, *waited_for)
         self._end = weakref.finalize(self, _end, self._pid, self._closed_at_end, self._workers, patience)
-        for worker in self._workers:
-            worker.start()
+        try:
+            for worker in self._workers:
+                worker.start()
+        except BaseException:  # Ctrl-C, or no more threads to be had: nobody has the pipeline to close it
+            self._end()
+            raise
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -192,6 +197,10 @@ def _join(workers: list[Worker], patience_seconds: float) -> None:
     if threading.current_thread() in workers:
         return  # the collector ran in one of the pipeline's own threads, which may hold what the others wait for
     deadline = time.monotonic() + patience_seconds
-    for worker in workers:
-        if worker.ident is not None:
-            worker.join(max(deadline - time.monotonic(), 0))
+    for worker in set(workers).intersection(threading.enumerate()):  # not those that were never started
+        while time.monotonic() <= deadline:
+            try:
+                worker.join(max(deadline - time.monotonic(), 0))
+                break
+            except RuntimeError:  # it is about to begin: Ctrl-C came while it was being started
+                time.sleep(_BEGINS_SECONDS)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["escape", "split_name", "unescape", "unique_keys"]
+__all__ = ["escape", "key_of", "split_name", "unescape", "unique_keys"]
 
 _ALWAYS = re.compile("[%\x00-\x1f\x7f\udc80-\udcff]")  # the percent sign, control characters, bytes that are not UTF-8
 _IN_BASE_NAME = re.compile("[.%\x00-\x1f\x7f\udc80-\udcff]")
@@ -50,7 +50,8 @@ def split_name(path: str) -> tuple[str, str]:
     return path[:dot], path[dot:]
 
 
-def _key(stem: str) -> str:
+def key_of(stem: str) -> str:
+    """Give the key of a path without its suffix, or of any other name: an id, whatever dots it has."""
     folder, slash, base = stem.rpartition("/")
     key = escape(folder) + slash + _IN_BASE_NAME.sub(_as_hexadecimal, base)
     return "%5F" + key[1:] if _PASSED_OVER.match(key) else key
@@ -63,14 +64,14 @@ def unique_keys(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     until none is shared; it ends because whole paths differ.
     """
     parts = [split_name(path) for path in paths]
-    keys = [_key(stem) for stem, _ in parts]
+    keys = [key_of(stem) for stem, _ in parts]
     suffixes = [suffix for _, suffix in parts]
     while True:
         shared = {key for key, count in Counter(keys).items() if count > 1}
         changed = False
         for position, key in enumerate(keys):
             if key in shared and suffixes[position]:
-                keys[position] = _key(paths[position])
+                keys[position] = key_of(paths[position])
                 suffixes[position] = ""
                 changed = True
         if not changed:

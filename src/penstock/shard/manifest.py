@@ -6,15 +6,26 @@ Reading is strict about what it needs and blind to what it does not know.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from penstock.errors import FormatError
 
-__all__ = ["FORMAT_VERSION", "INDEX_NAME", "MANIFEST_NAME", "IndexEntry", "Manifest", "ShardEntry", "decode_manifest"]
+__all__ = [
+    "FORMAT_VERSION",
+    "INDEX_FILE",
+    "INDEX_NAME",
+    "MANIFEST_NAME",
+    "IndexEntry",
+    "Manifest",
+    "ShardEntry",
+    "decode_manifest",
+]
 
 MANIFEST_NAME = "penstock.json"
 INDEX_NAME = "index.parquet"
+INDEX_FILE = re.compile(r"index(?:-([1-9]\d*))?\.parquet")  # an extended dataset's index has a number
 FORMAT_VERSION = 1
 
 

@@ -31,6 +31,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, final
 
 from penstock.errors import UsageError
+from penstock.storage.location import is_url
 from penstock.types import CacheStatistics
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class Cache:
 
     folder: str
     size_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if is_url(self.folder):
+            raise UsageError("a cache is a folder on a local disk", file=self.folder, expected="a path")
 
     @classmethod
     def of(cls, given: Cache | str | os.PathLike[str]) -> Cache:

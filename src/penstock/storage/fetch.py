@@ -56,7 +56,7 @@ class Flight:
     """Room for requests in flight: so many, and so many bytes. First come, first served."""
 
     def __init__(self, requests: int, size_bytes: int) -> None:
-        self.requests, self._bytes = requests, size_bytes
+        self._requests, self._bytes = requests, size_bytes
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self.requests = self.bytes = 0  # in flight
 
@@ -80,7 +80,7 @@ class Flight:
             self._leave(size_bytes)
 
     def _fits(self, size_bytes: int) -> bool:
-        return self.requests == 0 or (self.requests < self.requests and self.bytes + size_bytes <= self._bytes)
+        return self.requests == 0 or (self.requests < self._requests and self.bytes + size_bytes <= self._bytes)
 
     def _enter(self, size_bytes: int) -> None:
         self.requests += 1

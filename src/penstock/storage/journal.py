@@ -8,6 +8,7 @@ must first have made lasting whatever the piece speaks of.
                    (see `Journal.plan`)
     000000, …      the pieces
     000000.tar, …  room for what a piece will speak of, while it grows
+    000000.*.tar   the same, where several processes may grow it one after another: each has a name of its own
     *.partial      one of them, being written
     lock           there from before the first change until after the last: what lies beside it is unfinished work.
                    A local folder is held with flock on it while a writer is alive
@@ -18,11 +19,15 @@ that holds anything else is not a journal: somebody's photographs may be called 
 A place that cannot be held (an object store) may have several writers. Those with the same plan write the same bytes,
 so they do no harm; of those with different plans the journal belongs to the one whose plan is there. So the plan is
 looked at again before each piece, and whoever finds another one than its own stops.
+
+One process holds the journal and writes the pieces. What they speak of others may make for it, on other machines:
+`Begun` is all that those know of the journal.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from penstock.errors import UsageError
@@ -32,11 +37,11 @@ if TYPE_CHECKING:
 
     from penstock.storage.place import Growing, Place
 
-__all__ = ["JOURNAL_NAME", "Journal", "foreign_names", "is_unfinished"]
+__all__ = ["JOURNAL_NAME", "Begun", "Journal", "foreign_names", "is_unfinished", "plan_in"]
 
 JOURNAL_NAME = "packing"
 _PLAN = f"{JOURNAL_NAME}/plan"
-_OWN_NAME = re.compile(r"lock|plan(\.partial)?|\d{6,}(\.partial|\.tar)?")
+_OWN_NAME = re.compile(r"lock|plan(\.partial)?|\d{6,}(\.partial|(\.[0-9a-f]+)?\.tar)?")
 
 
 def is_unfinished(place: Place) -> bool:
@@ -55,13 +60,48 @@ def foreign_names(place: Place) -> list[str]:
     return sorted(name for name in place.files(JOURNAL_NAME) or () if not _OWN_NAME.fullmatch(name))
 
 
+def plan_in(place: Place) -> bytes | None:
+    """Say what work a place's journal is of; None where none was begun."""
+    return place.read(_PLAN)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Work that was begun in a place, for any process that does a part of it."""
+
+    place: Place
+    plan: bytes
+
+    @property
+    def path(self) -> str:
+        """Where its journal is, fit for printing."""
+        return f"{self.place.store.place}/{JOURNAL_NAME}"
+
+    def check(self) -> None:
+        """See that this is still the work that goes on there."""
+        if plan_in(self.place) != self.plan:
+            what = "another process has begun to pack something else into this place, or has finished"
+            hint = "see that only one packs into it, then run the command again; --force (force=True) starts over"
+            raise UsageError(what, file=self.path, hint=hint)
+
+    def grow(self, name: str, attempt: str = "") -> Growing:
+        """Begin a file that a piece will speak of; while it grows it may lie in the journal, under a name of its own.
+
+        `attempt` tells processes apart that may make the same file: hexadecimal digits.
+        """
+        stem, _, suffix = name.rpartition("/")[2].partition(".")
+        own = f"{stem}.{attempt}.{suffix}" if attempt else f"{stem}.{suffix}"
+        return self.place.grow(name, f"{JOURNAL_NAME}/{own}")
+
+
 @final
 class Journal:
     """The journal in a place, held for this process until closed."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._plan: bytes | None = None  # whose work this is
+        self._begun: Begun | None = None  # whose work this is
         self._hold = place.hold(JOURNAL_NAME)
 
     @property
@@ -70,9 +110,15 @@ class Journal:
         return f"{self._place.store.place}/{JOURNAL_NAME}"
 
     @property
+    def begun(self) -> Begun:
+        """The work that was begun or taken up."""
+        assert self._begun is not None
+        return self._begun
+
+    @property
     def plan(self) -> bytes | None:
         """What the journal's work is; None where none was begun."""
-        return self._place.read(_PLAN)
+        return plan_in(self._place)
 
     def begin(self, plan: bytes) -> None:
         """Start new work: forget the pieces of any other."""
@@ -82,16 +128,16 @@ class Journal:
         self.take(plan)
 
     def take(self, plan: bytes) -> None:
-        """Take up work that was begun: it must be this."""
-        self._plan = plan
+        """Take up work that was begun: it must be this. What was growing when it stopped grows anew."""
+        self._begun = Begun(self._place, plan)
         self.check()
+        growing = [name for name in self._own_names() if name.endswith(".tar")]
+        if growing:
+            self._place.remove([f"{JOURNAL_NAME}/{name}" for name in growing])
 
     def check(self) -> None:
         """See that this is still the work that was begun or taken up."""
-        if self.plan != self._plan:
-            what = "another process has begun to pack something else into this place, or has finished"
-            hint = "see that only one packs into it, then run the command again; --force (force=True) starts over"
-            raise UsageError(what, file=self.path, hint=hint)
+        self.begun.check()
 
     def pieces(self) -> list[bytes]:
         """All pieces from the first up to the first that is missing."""
@@ -99,10 +145,6 @@ class Journal:
         while (piece := self._place.read(_piece(len(found)))) is not None:
             found.append(piece)
         return found
-
-    def grow(self, name: str) -> Growing:
-        """Begin a file that a piece will speak of; while it grows it may lie here."""
-        return self._place.grow(name, f"{JOURNAL_NAME}/{name.rpartition('/')[2]}")
 
     def add(self, number: int, piece: bytes) -> None:
         """Write piece `number`; it is lasting when this returns."""

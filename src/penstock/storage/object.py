@@ -135,13 +135,18 @@ class ObjectStore:
 
     def size(self, name: str) -> int | None:
         """How large an object is; None where there is none."""
+        found = self.look(name)
+        return None if found is None else found.size
+
+    def look(self, name: str) -> Listed | None:
+        """Ask for one object what a listing says; None where there is none. Without an ETag the time stands for it."""
         try:
             found = self._patiently(name, obstore.head_async)
         except StorageError as error:
             if error.errno == errno.ENOENT:
                 return None
             raise
-        return int(found["size"])
+        return Listed(name, int(found["size"]), found["e_tag"] or found["last_modified"].isoformat())
 
     def write(self, name: str, data: bytes | memoryview, *, metadata: dict[str, str] | None = None) -> None:
         """Write an object: there whole or not at all."""
