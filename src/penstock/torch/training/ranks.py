@@ -104,7 +104,8 @@ def joined(device: str | None = None, *, minutes: float = 10.0) -> Iterator[Rank
 def leave(code: int) -> NoReturn:
     """End this process when all is done; one of several ranks at once, without the interpreter tidying up.
 
-    There gloo's threads (torch 2.13) now and then abort a process whose work is done, and torchrun calls the run failed.
+    In that, gloo's threads (torch 2.13) now and then abort a process whose work is done, and torchrun calls the run
+    failed.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1:
         sys.exit(code)
