@@ -14,7 +14,7 @@ NATIVE := CMakeLists.txt $(wildcard native/*)
 SANITIZE := build/sanitize
 FUZZ_SECONDS ?= 30
 
-.PHONY: help setup test check check-native bench demo wheel lock clean
+.PHONY: help setup test check check-native bench reproduce demo wheel lock clean
 
 help:  ## list the chores
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | while IFS=: read -r name text; do printf '  make %-13s%s\n' "$$name" "$$text"; done
@@ -22,9 +22,11 @@ help:  ## list the chores
 setup: $(VENV)/built  ## make or refresh the environment and build the native core
 
 test: $(VENV)/built  ## run the test-suite
+	@.ci/system-packages $(BIN)/python tests
 	$(BIN)/python -m pytest
 
 check: $(VENV)/built  ## lint, types, layers, tests: to be green before a change is done
+	@.ci/system-packages $(BIN)/python tests
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -45,6 +47,11 @@ demo: $(VENV)/built  ## draw 1,500 photo-like images, pack them, race plain PyTo
 bench:  ## reproduce every published row: the other loaders (7 GB, in .peers), photographs, races; 35 minutes, as root an hour
 	benchmarks/make_peers.sh
 	.peers/bin/python benchmarks/rows.py .peers/data
+
+reproduce: $(VENV)/built  ## measure the tables of five published studies at this machine's scale, theirs beside ours; as root, hours
+	$(BIN)/penstock race --setup torchvision dali lmdb lmdb-sequential gulpio2 concurrent
+	for suite in gulpio dl2 efficient sequential storage; do \
+	  $(BIN)/penstock bench suite benchmarks/suites/$$suite.toml --out build/reproduced/$$suite || exit 1; done
 
 wheel: $(VENV)/built  ## a wheel of this machine's kind, in dist/
 	$(PIP) wheel --no-deps --wheel-dir dist .

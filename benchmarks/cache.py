@@ -1,6 +1,6 @@
 """Data larger than the page cache: what epochs read from the device, by the memory that there is.
 
-    python benchmarks/cache.py PHOTOS --out benchmarks/results/cache.json         root, control groups of version 1
+    python benchmarks/cache.py PHOTOS --out benchmarks/results/cache.json         root, control groups
 
 For each limit a process in a memory control group goes through some epochs in window order, once with ordinary reads,
 which leave it to the kernel what its page cache keeps, once as penstock reads: what there is room for through the
@@ -20,11 +20,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import groups
 import numpy as np
 from disk import enlarged
 
-from penstock.bench import Case
+from penstock.bench import Case, cache_state, groups
 from penstock.bench.child import prepare
 from penstock.bench.cost import Cost
 from penstock.bench.machine import describe, versions
@@ -69,8 +68,9 @@ def child(request: dict[str, Any]) -> None:
 
 def run(packed: Path, way: str, limit_mb: int, epochs: int) -> dict[str, Any]:
     """Measure one way under one limit."""
-    resident = groups.drop(groups.files_below(packed))
-    with groups.group("memory", memory__limit_in_bytes=str(limit_mb * 10**6)) as group:
+    cache_state.drop(cache_state.files_below(packed))
+    resident = cache_state.resident_share(cache_state.files_below(packed))
+    with groups.limited(limit_mb * 10**6) as group:
         request = {"packed": str(packed), "way": way, "epochs": epochs, "group": str(group / "cgroup.procs")}
         command = [sys.executable, __file__, "--child", json.dumps(request)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
@@ -109,7 +109,7 @@ def main() -> None:
         "command": f"python benchmarks/cache.py {args.photos.name} --epochs {args.epochs}",
         "machine": machine,
         "versions": versions(("penstock",)),
-        "data": {"samples": len(case.files()), "bytes": sum(p.stat().st_size for p in groups.files_below(packed))},
+        "data": {"samples": len(case.files()), "bytes": sum(p.stat().st_size for p in cache_state.files_below(packed))},
         "memory_bytes": MEMORY,
         "runs": runs,
     }

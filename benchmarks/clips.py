@@ -13,7 +13,7 @@ original; it used 5 workers, here there are 2, and penstock has 2 threads.
 All give uint8. The originals turned each frame into a float tensor in between: without that they are faster. Every run
 is a process of its own, in an order drawn anew for each round; its time begins before the first iterator is made, as
 the original's did, so that starting workers counts. The time to the first batch is stated apart. Medium: warm, with all
-files in the page cache, or cold on an emulated hard disk (groups.py), proven by mincore and the device's counters.
+files in the page cache, or cold on an emulated hard disk (a control group), proven by mincore and by the device.
 """
 
 from __future__ import annotations
@@ -26,11 +26,20 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-import groups
 import numpy as np
+
+if find_spec("penstock") is None:  # as in GulpIO2's environment: see penstock.bench.start
+    package = ModuleType("penstock")
+    package.__path__ = [str(Path(__file__).resolve().parent.parent / "src" / "penstock")]
+    sys.modules["penstock"] = package
+from penstock.bench import cache_state, groups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,9 +135,10 @@ def run(name: str, root: Path, group: str | None) -> dict[str, Any]:
         import gulpio2  # noqa: F401
     else:
         import PIL.Image  # noqa: F401
-    files = groups.files_below(root / FORMS[name])
+    files = cache_state.files_below(root / FORMS[name])
     if group is not None:
-        resident = groups.drop(files)
+        cache_state.drop(files)
+        resident = cache_state.resident_share(files)
         Path(group).write_text(str(os.getpid()))
     else:
         for path in files:
@@ -167,7 +177,7 @@ def timed(name: str, root: Path, medium: str, group: Path, pythons: dict[str, st
     if done.returncode:
         return {"status": "failed", "message": done.stderr.strip()[-2000:]}
     answer = json.loads(done.stdout.splitlines()[-1])
-    payload = sum(path.stat().st_size for path in groups.files_below(root / FORMS[name]))
+    payload = sum(path.stat().st_size for path in cache_state.files_below(root / FORMS[name]))
     if medium == "cold" and (answer["resident_before"] > 0.01 or answer["device_read_bytes"] < 0.4 * payload):
         return {"status": "failed", "message": f"not cold: {answer}"}
     return {"status": "ok", "payload_bytes": payload, **answer}
@@ -202,6 +212,18 @@ def prepare(clips: Path, gulp: Path) -> dict[str, Any]:
     return told
 
 
+def ratios(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Say how many times as long the others took as penstock, round by round and in the middle."""
+    seconds = {(run["round"], run["medium"], run["system"]): run["seconds"] for run in runs if run["status"] == "ok"}
+    found: dict[str, Any] = {}
+    for system, medium in (("frames", "cold"), ("frames", "warm"), ("gulpio2", "cold"), ("gulpio2", "warm")):
+        pairs = [(seconds.get((n, medium, system)), seconds.get((n, medium, "penstock"))) for n in range(len(runs))]
+        rounds = [theirs / ours for theirs, ours in pairs if theirs and ours]
+        if rounds:
+            found |= {f"{system}_{medium}": median(rounds), f"{system}_{medium}_by_round": rounds}
+    return found
+
+
 def main() -> None:
     """Run all rounds, and write what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -232,11 +254,12 @@ def main() -> None:
         "command": f"python benchmarks/clips.py {args.clips.name} --rounds {args.rounds}",
         "machine": machine,
         "versions": versions(("penstock", "torch", "pillow", "numpy")),
-        "disk": groups.DISK,
+        "disk": asdict(groups.DISK),
         "batches": CLIPS // BATCH,
         "shape": [BATCH, 3, FRAMES, SIDE, SIDE],
         "packing": told,
         "runs": runs,
+        **ratios(runs),
     }
     args.out.write_text(json.dumps(result, indent=1) + "\n")
 

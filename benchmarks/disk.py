@@ -1,6 +1,6 @@
 """Cold data: loaders on an emulated hard disk, or on the machine's own disk, against torchvision and against the limit.
 
-    python benchmarks/disk.py PHOTOS --out benchmarks/results/disk.json          an emulated hard disk; root, cgroups v1
+    python benchmarks/disk.py PHOTOS --out benchmarks/results/disk.json          an emulated disk; root, control groups
     python benchmarks/disk.py PHOTOS --own --out benchmarks/results/own-disk.json
 
 COPIES copies of the photographs are raced in one cold epoch per run, each run a process of its own, the runs of a round
@@ -25,19 +25,20 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import groups
 import numpy as np
 
-from penstock.bench import Case
-from penstock.bench.child import digest, prepare
-from penstock.bench.cost import Cost
+from penstock.bench import Case, cache_state, groups
+from penstock.bench.child import prepare
+from penstock.bench.cost import Cost, Memory
 from penstock.bench.machine import allowed_cpus, describe, versions
 from penstock.bench.peers import load
-from penstock.bench.run import schedule
+from penstock.bench.study import schedule
+from penstock.bench.taking import digest
 
 COPIES = 3
 OURS = ("penstock-window", "penstock-folder-window")
@@ -61,10 +62,17 @@ def stored(name: str, case: Case) -> Path:
     return Path(case.data) if name in {"torchvision", "penstock-folder-window"} else case.form("pen")
 
 
+def dropped(folder: Path) -> float | None:
+    """Have the page cache let go of a folder's files; the share that it kept all the same."""
+    paths = cache_state.files_below(folder)
+    cache_state.drop(paths)
+    return cache_state.resident_share(paths)
+
+
 def read_through(case: Case) -> int:
     """Read all shards from one end to the other; how many samples that was."""
     buffer = bytearray(READ_BYTES)
-    for path in groups.files_below(stored("disk", case) / "shards"):
+    for path in cache_state.files_below(stored("disk", case) / "shards"):
         with path.open("rb", buffering=0) as file:
             while file.readinto(buffer):
                 pass
@@ -76,7 +84,7 @@ def run_one(name: str, case: Case, group: str | None, *, is_warmed_up: bool) -> 
     count = len(case.files())
 
     def make_cold() -> float | None:
-        resident = None if name == "decode" else groups.drop(groups.files_below(stored(name, case)))
+        resident = None if name == "decode" else dropped(stored(name, case))
         if group and name != "decode":
             Path(group).write_text(str(os.getpid()))
         return resident
@@ -100,19 +108,19 @@ def run_one(name: str, case: Case, group: str | None, *, is_warmed_up: bool) -> 
         samples = sum(map(len, ids))
         if digest(np.concatenate(ids)) != digest(np.arange(count, dtype=np.int64)):
             raise SystemExit("an epoch did not deliver every sample exactly once")
-    after = Cost.now()
+    after, memory = Cost.now(), Memory.now()
     found = {"samples": samples, "seconds": seconds, "rate": samples / seconds, "first_batch_seconds": first}
     found |= {"digest": digest(np.arange(count)), "levels": None, "warmup_seconds": [], "epoch_seconds": [seconds]}
-    if before is None or after is None:
+    if before is None or after is None or memory is None:
         raise SystemExit("this needs /proc")
     found["cpu_seconds"] = after.cpu_seconds - before.cpu_seconds
     found["device_read_bytes"] = after.device_read_bytes - before.device_read_bytes
-    return {**found, "memory_bytes": after.memory_bytes, "resident_before": resident}
+    return {**found, "memory_bytes": memory.bytes, "resident_before": resident}
 
 
 def timed(name: str, case: Case, group: Path | None) -> dict[str, Any]:
     """Have a child time one system, its data cold, and see that it was."""
-    files = groups.files_below(stored(name, case))
+    files = cache_state.files_below(stored(name, case))
     payload = sum(path.stat().st_size for path in files)
     path = None if group is None or name == "decode" else str(group / "cgroup.procs")
     request = {"name": name, "case": case.to_json(), "group": path, "is_warmed_up": group is None}
@@ -173,7 +181,7 @@ def main() -> None:
         "format": 1,
         "kind": "race",
         "command": f"python benchmarks/disk.py {args.photos.name}{' --own' if args.own else ''} --rounds {args.rounds}",
-        "medium": "the machine's own disk" if args.own else {"emulated hard disk": groups.DISK},
+        "medium": "the machine's own disk" if args.own else {"emulated hard disk": asdict(groups.DISK)},
         "case": {**case.to_json(), "data": Path(case.data).name, "forms": "", "epochs": 1},
         "data": {"samples": len(case.files()), "bytes": sum(Path(path).stat().st_size for path, _ in case.files())},
         "machine": machine,

@@ -8,7 +8,7 @@
 DATA holds (or gets, from photographs.py) the folders photos, large and others; forms that peers make lie beside them.
 benchmarks/make_peers.sh makes .peers. Nothing else should run on the machine meanwhile.
 
-On two cores all but `disk` and `cache` takes about 35 minutes. These two want control groups of version 1 and to be
+On two cores all but `disk` and `cache` takes about 35 minutes. These two want control groups and to be
 root, and are left out elsewhere; `disk` takes about 25 minutes more (that is how slow torchvision is there), `cache` 5.
 
 What is published is of a revision that anybody can check out. So nothing is measured while files are changed that are
@@ -23,10 +23,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
-import groups
-
-from penstock.bench import ratios, standings
+from penstock.bench import groups
+from penstock.results import compared, from_json, standings
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -96,6 +96,8 @@ ROWS = (
     Row("S3 at 100 ms, loose objects", "stores", "loose", "DataLoader, 4 workers, boto3", 20.0),
     Row("S3 at 100 ms, packed, 25 MB/s", "stores", "packed_25", "the link", 0.9),
     Row("S3 at 100 ms, packed, 100 MB/s", "stores", "packed_100", "the link", 0.9),
+    Row("clips, emulated hard disk, cold", "clips", "frames_cold", "folders of JPEG frames, Pillow", 10.0),
+    Row("clips, warm", "clips", "gulpio2_warm", "GulpIO2", 3.0),
     Row("cache of half the dataset, hits", "stores", "cache_half_hits", "", 0.5),
     Row("open 1.28 M samples, first batch, s", "starting", "open_and_first_batch_seconds", "", 0.3, at_most=True),
     Row("order of 10^9 samples, first id, s", "starting", "first_id_seconds", "", 0.05, at_most=True),
@@ -126,7 +128,7 @@ def measure(name: str, data: Path, rounds: int) -> None:
         folder = make_data(data, race.data)
         against = "torchvision" if "torchvision" in race.peers else race.peers.split(",")[-1]
         command = [Path(sys.executable).with_name("penstock"), "race", folder, "--peers", race.peers]
-        command += ["--rounds", str(rounds), "--epochs", str(race.epochs), "--against", against]
+        command += ["--blocks", str(rounds), "--epochs", str(race.epochs), "--against", against]
         command += ["--out", out, "--html", out.with_suffix(".html")]
     else:
         (script, *options), form = SCRIPTS[name][0].split(), SCRIPTS[name][1]
@@ -163,11 +165,11 @@ def reached(row: Row) -> tuple[float, str] | None:
     if row.peer in result:
         rounds = result.get(f"{row.peer}_by_round")
         return float(result[row.peer]), f"{min(rounds):.2f}-{max(rounds):.2f}, {len(rounds)} rounds" if rounds else ""
-    found = next((ratio for ratio in ratios(result, row.against) if ratio.peer == row.peer), None)
+    found = next((one for one in compared(from_json(result), row.against) if one.cell == row.peer), None)
     if found is None:
         return None
-    low, high = found.interval or (min(found.by_round), max(found.by_round))
-    return found.median, f"{low:.2f}-{high:.2f}, {len(found.by_round)} rounds"
+    low, high = found.interval or (min(found.ratios), max(found.ratios))
+    return found.middle, f"{low:.2f}-{high:.2f}, {len(found.ratios)} rounds"
 
 
 def table() -> str:
@@ -191,7 +193,7 @@ def rates() -> str:
     found = []
     for name in ("photos", "large"):
         result = json.loads((RESULTS / f"{name}.json").read_text())
-        found.append({standing.peer: standing.rate for standing in standings(result)})
+        found.append({standing.cell: standing.middle for standing in standings(from_json(result))})
     lines = ["| loader | photos of about 500x375 | photos of 2048x1536 |", "|---|---|---|"]
     for peer, label in SHOWN.items():
         cells = [f"{rates[peer]:,.0f}" if rates.get(peer) else "did not finish" for rates in found]
@@ -208,6 +210,21 @@ def memory() -> str:
     for limit in dict.fromkeys(run["limit_mb"] for run in runs):
         read = {run["way"]: run["read_bytes"] / 1e6 for run in runs if run["limit_mb"] == limit}
         lines.append(f"| {limit:,} | {read['ordinary']:,.0f} | {read['kept']:,.0f} |")
+    return "\n".join(lines)
+
+
+def clips() -> str:
+    """Lay out how long 50 batches of clips took as a Markdown table."""
+    runs = [run for run in json.loads((RESULTS / "clips.json").read_text())["runs"] if run["status"] == "ok"]
+    times = ("seconds", "first_batch_seconds")
+    lines = ["| | warm, s | first batch | cold, s | first batch | MB read |", "|---|---|---|---|---|---|"]
+    for system in dict.fromkeys(run["system"] for run in sorted(runs, key=lambda run: str(run["system"]))):
+        cells = [system]
+        for medium, parts in (("warm", times), ("cold", (*times, "device_read_bytes"))):
+            of_medium = [run for run in runs if (run["system"], run["medium"]) == (system, medium)]
+            middle = [median(run[part] for run in of_medium) for part in parts]
+            cells += [f"{value:.2f}" for value in middle[:2]] + [f"{value / 1e6:,.0f}" for value in middle[2:]]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -258,6 +275,7 @@ def show() -> None:
     put(table(), HERE / "README.md", "rows")
     put(memory(), HERE / "README.md", "memory")
     put(stores(), HERE / "README.md", "stores")
+    put(clips(), HERE / "README.md", "clips")
     put(rates(), HERE.parent / "README.md", "rates")
     print(table())
 

@@ -22,7 +22,7 @@ from PIL import Image
 
 import penstock
 from penstock.bench.cost import Cost
-from penstock.bench.peers.pytorch_pillow import crop_box
+from penstock.bench.rehearsal import crop_box
 from penstock.order import WindowShuffle
 from penstock.storage.cache import Cache
 from penstock.storage.location import Access, Requests

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 import penstock
 from penstock.bench.cost import cpu_seconds
 from penstock.bench.machine import describe, versions
-from penstock.bench.run import schedule
+from penstock.bench.study import schedule
 from penstock.storage.location import Access
 from penstock.storage.object import ObjectStore
 from penstock.testing import seaweedfs

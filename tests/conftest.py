@@ -1,6 +1,7 @@
 """For every test: hypothesis draws the same examples on every run, and the tests that say most come first.
 
-Fixtures for those that ask: `seaweedfs`, `rclone` and `nginx`, the real servers of tests/servers.py.
+Fixtures for those that ask: `seaweedfs`, `rclone` and `nginx`, the real servers of tests/servers.py, and `browser`, the
+real browser of tests/browser.py.
 """
 
 import signal
@@ -8,9 +9,10 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.browser import browser
 from tests.servers import nginx, rclone, seaweedfs
 
-__all__ = ["nginx", "rclone", "seaweedfs"]
+__all__ = ["browser", "nginx", "rclone", "seaweedfs"]
 
 # Whoever starts the tests in the background may have told them to ignore Ctrl-C, and their children would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -17,12 +17,18 @@ from penstock.order.share import Share
 from penstock.order.window import WindowOrder
 from penstock.reading import AHEAD, ALIGNMENT, Windows, slot_bytes, slots_needed
 from penstock.transforms import ClipSample, RandomResizedCrop
+from tests import folders
 from tests.clip_datasets import records, write_dataset
 from tests.datasets import COUNT, folder, masked, packed
 from tests.images import jpeg
 
 CROP = RandomResizedCrop(16)
 SMALL = WindowShuffle(lanes=4, window_bytes=24_000, block_bytes=6_000)
+
+
+def noise(side):
+    """Pixels that no JPEG makes small."""
+    return np.random.default_rng(side).integers(0, 256, (side, side, 3), np.uint8)
 
 
 def windows_open(order, share, start=0):
@@ -63,6 +69,18 @@ def test_any_window_fits_into_a_slot(dataset, lanes, window, block, key):
     numbers = np.unique(order.windows(np.arange(len(opened)))[0]).tolist()
     for number in numbers:
         _, ids = order.contents(number)
+        assert opened.plan_reading(ids, opened.fields, alignment=ALIGNMENT).reads.block_bytes <= size
+
+
+@pytest.mark.parametrize("window", [1, 3, 7, 10, 11, 29])
+def test_a_window_within_a_block_whose_middle_is_large_fits_into_a_slot(window, tmp_path):
+    sides = [400 if 8 <= number < 18 else 16 for number in range(30)]
+    files = {f"a/{number:02d}.jpg": jpeg(noise(side)) for number, side in enumerate(sides)}
+    penstock.pack(folders.write(tmp_path / "photos", files), tmp_path / "p.pen", seed=None)
+    opened = penstock.open(tmp_path / "p.pen")
+    size = slot_bytes(opened, opened.fields, window=window, block=30)
+    for start in range(30 - window + 1):
+        ids = np.arange(start, start + window)
         assert opened.plan_reading(ids, opened.fields, alignment=ALIGNMENT).reads.block_bytes <= size
 
 

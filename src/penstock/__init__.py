@@ -10,6 +10,7 @@ The house, highest floor first. A room uses the floors below it and none of its 
     report/       results → people
     testing/      photographs, real servers, faults
     bench/        measure and race
+    results/      what was measured, and what it comes to
     torch/        tensors; the only room of the library that imports torch
     ray.py        packing on a Ray cluster
     loader.py     READ PATH: order → read → decode → batch
@@ -55,6 +56,7 @@ from penstock.loader import Loader, verify_resume
 from penstock.opening import open_dataset as open  # noqa: A004 - penstock.open reads as what it does
 from penstock.order import FullShuffle, InStorageOrder, Mixture, WeightedSampling, WindowShuffle
 from penstock.pack import pack
+from penstock.pipeline import Trace
 from penstock.storage.cache import Cache
 from penstock.storage.location import Access, Requests
 from penstock.verify import verify
@@ -68,6 +70,7 @@ __all__ = [
     "Loader",
     "Mixture",
     "Requests",
+    "Trace",
     "WeightedSampling",
     "WindowShuffle",
     "__version__",

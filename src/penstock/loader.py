@@ -30,7 +30,7 @@ from penstock.order import Extent, WindowOrder
 from penstock.order.course import Course, Place, check_states
 from penstock.order.share import Share
 from penstock.order.shuffle import shuffle_of
-from penstock.pipeline import Pipeline, Stage
+from penstock.pipeline import Pipeline, Stage, Trace
 from penstock.pipeline.cores import allowed_cores
 from penstock.pipeline.memory import BatchMemory, compacted
 from penstock.pipeline.options import one_of, whole_number
@@ -39,6 +39,7 @@ from penstock.pipeline.tally import LoaderStatistics, Tally
 from penstock.planning import Planned, Planner
 from penstock.reading import BatchReader, Bytes, Reader, Wanted, Windows
 from penstock.selection import Selection, chosen
+from penstock.storage.watch import watch
 from penstock.transforms import Plan
 from penstock.transforms.torchvision import Foreign
 from penstock.types import Batch, Pair
@@ -121,7 +122,8 @@ class Loader:
     By which means: `threads` decode (default: one per core; 0: none but the loader's own), `memory` is the budget in
     bytes for everything in flight, from which all depths follow. `on_error="skip"` makes a batch shorter by the
     samples that cannot be loaded and counts them in `statistics()`; "raise" stops at the first. So it is with files of
-    an untouched folder that should be samples and are none: dangling links, images beside the class folders.
+    an untouched folder that should be samples and are none: dangling links, images beside the class folders. A `trace`
+    records what every thread does, batch by batch.
     """
 
     def __init__(
@@ -142,6 +144,7 @@ class Loader:
         on_error: Literal["raise", "skip"] = "raise",
         channels_first: bool = True,
         exif_orientation: bool = False,
+        trace: Trace | None = None,
         tuning: Tuning | None = None,
         delivery: Delivery | None = None,
     ) -> None:
@@ -158,7 +161,7 @@ class Loader:
         self._course = Course(way, _extent(self.dataset), seed=seed, share=share, dataset=self.dataset.digest)
         self._plan = transforms if isinstance(transforms, Plan) else Plan(transforms)
         self._seed = seed
-        self._tuning, self._delivery = tuning or Tuning(), delivery or Delivery()
+        self._tuning, self._delivery, self._trace = tuning or Tuning(), delivery or Delivery(), trace
         self._skips = on_error == "skip"
         if not self._skips and not self._delivery.knows_lost:
             check_whole(self.dataset)
@@ -210,7 +213,7 @@ class Loader:
             return batch
 
         deadline = self._tuning.deadline_seconds
-        pipeline = Pipeline(planned, stages, deadline_seconds=deadline, waited_for=reader.waited_for)
+        pipeline = Pipeline(planned, stages, deadline_seconds=deadline, waited_for=reader.waited_for, trace=self._trace)
         self._running.add(pipeline)
         tally.begin(pipeline)
         try:
@@ -221,6 +224,8 @@ class Loader:
 
     def _read(self, reader: Reader, planned: Planned) -> _Read:
         """Read: the bytes of each field."""
+        if self._trace is not None:
+            watch.set(self._trace.request)  # of requests that this thread begins
         read = reader.read(planned.wanted)
         planned.tally.read(int(read.lengths.sum()), requests=read.requests, requested_bytes=read.requested_bytes)
         encoded, row = {}, 0

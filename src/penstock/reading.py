@@ -357,6 +357,9 @@ def slot_bytes(
     for inner, outer in counts:
         ends = np.arange(max(outer - block, 0), min(outer, block) + 1)
         bounds.append(int(largest[:inner].sum()) + int((prefix[ends] + suffix[outer - ends]).max()))
+    if not whole:  # it may also lie within one
+        before = np.pad(sums, ((0, 0), (1, 0)))
+        bounds.append(int((before[:, window:] - before[:, :-window]).max()))
     tail = len(dataset) % block
     pieces = whole + 3
     return _aligned(max(bounds) + (int(sums[-1, -1]) if tail else 0) + pieces * 2 * ALIGNMENT)

@@ -8,7 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from penstock.bench.cost import Cost, cpu_seconds, processes_below, processes_of_group
+import pytest
+
+from penstock.bench.cost import Cost, Memory, cpu_seconds, cpus_of, processes_below, processes_of_group
 
 
 def test_a_child_is_below_its_parent_and_its_parent_is_not_below_it():
@@ -42,11 +44,16 @@ def test_work_shows_as_processor_seconds_and_memory_as_memory():
         pass
     after = Cost.now()
     assert 0.05 <= after.cpu_seconds - before.cpu_seconds < 5
-    assert after.memory_bytes > 10**6
+    assert after.since(before).cpu_seconds == pytest.approx(after.cpu_seconds - before.cpu_seconds)
+    found = Memory.now()
+    assert found.bytes > 10**6
+    assert (found.processes, found.threads) >= (1, 1)
+    assert cpus_of([os.getpid()]) == os.sched_getaffinity(0)
 
 
 def test_without_proc_nothing_is_measured(monkeypatch):
     monkeypatch.setattr("penstock.bench.cost.PROC", Path("/nowhere"))
     assert Cost.now() is None
+    assert Memory.now() is None
     assert cpu_seconds(os.getpid()) is None
     assert processes_of_group(os.getpid()) == []

@@ -74,5 +74,5 @@ def test_videos_are_packed_at_a_rate_and_a_size_or_named_and_the_run_fails(tmp_p
     assert done.exit_code == 1
     assert "cook/1.mp4" in done.output
     done = run(path, tmp_path / "w.pen", "--on-error", "skip")
-    assert done.exit_code == 0
+    assert done.exit_code == 3
     assert "cook/1.mp4: broken: the file is cut off: got 500 bytes" in done.output

@@ -24,18 +24,18 @@ def run(*words, code=0):
 def packed(tmp_path):
     source = folders.classes(tmp_path / "photos")
     folders.write(source, {"c0/notes.txt": b"", "c1/bad.jpg": b"no"})
-    run("pack", source, tmp_path / "p.pen", "--on-error", "skip", "--shard-size", "12kB")
+    run("pack", source, tmp_path / "p.pen", "--on-error", "skip", "--shard-size", "12kB", code=3)
     return tmp_path / "p.pen"
 
 
 def test_packing_reports_what_was_done_and_what_was_left_out(tmp_path):
     source = folders.classes(tmp_path / "photos")
     folders.write(source, {"c0/notes.txt": b"", "c1/bad.jpg": b"no"})
-    shown = run("pack", source, tmp_path / "p.pen", "--on-error", "skip").stdout
+    shown = run("pack", source, tmp_path / "p.pen", "--on-error", "skip", code=3).stdout
     assert "12 samples in 1 shards" in shown
     assert "12 tiled" in shown
     assert "c1/bad.jpg: not an image: it begins 6e 6f" in shown
-    again = run("pack", source, tmp_path / "q.pen", "--on-error", "skip", "--json", "--in-order").stdout
+    again = run("pack", source, tmp_path / "q.pen", "--on-error", "skip", "--json", "--in-order", code=3).stdout
     report = json.loads(again)
     assert (report["samples"], len(report["skipped"])) == (12, 2)
 
@@ -45,14 +45,20 @@ def test_the_bar_counts_files_bytes_and_outcomes(tmp_path, monkeypatch):
     folders.write(source, {"c0/notes.txt": b"", "c1/bad.jpg": b"no"})
     size = shown_bytes(sum(len(data) for data in folders.content(source).values()))
     options = ("pack", source, tmp_path / "p.pen", "--on-error", "skip")
-    assert run(*options).stderr == ""  # no terminal, no bar
+    assert run(*options, code=3).stderr == ""  # no terminal, no bar
     monkeypatch.setenv("FORCE_COLOR", "1")  # as if stderr were a terminal
     monkeypatch.setenv("COLUMNS", "200")
-    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", run(*options, "--force").stderr).splitlines()[-1]
+    shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", run(*options, "--force", code=3).stderr).splitlines()[-1]
     assert "100%" in shown
     assert "13/13 files" in shown
     assert f"of {size}" in shown
     assert "12 tiled, 1 not an image" in shown or "1 not an image, 12 tiled" in shown
+
+
+def test_only_what_should_have_been_a_sample_changes_how_packing_ends(tmp_path):
+    source = folders.classes(tmp_path / "photos")
+    folders.write(source, {"c0/notes.txt": b""})
+    run("pack", source, tmp_path / "p.pen", "--on-error", "skip", code=0)
 
 
 def test_errors_go_to_stderr_with_a_code(tmp_path, packed):

@@ -7,7 +7,12 @@ from io import StringIO
 from rich.console import Console
 
 from penstock.report import table
-from tests.bench.results import result
+from penstock.results import from_json
+from tests.bench.results import result as former
+
+
+def result(rates):
+    return from_json(former(rates))
 
 
 def shown(race, **options):
@@ -21,17 +26,16 @@ def test_the_table_ranks_compares_and_counts_without_colour():
     rows = text.partition("───")[2].splitlines()[1:]
     assert "penstock" in rows[0]
     assert "4.00" in rows[0]
-    assert "396-404" in rows[0]
     assert "torchvision" in rows[1]
 
 
 def test_the_peer_to_compare_with_can_be_chosen():
     text = shown(result({"a": [1, 1, 1], "b": [2, 2, 2], "c": [4, 4, 4]}), against="b")
-    assert "as fast as b" in text
+    assert "as much as b" in text
     assert "0.50" in text
 
 
 def test_failures_stand_below_the_table():
     text = shown(result({"a": [None], "b": [2]}))
-    assert "did not finish" in text
+    assert "failed" in text
     assert "ImportError: no such library" in text

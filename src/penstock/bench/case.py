@@ -9,10 +9,13 @@ torchvision's ImageFolder has it.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.bench.cache_state import STATES
 from penstock.errors import UsageError
 
 __all__ = ["SUFFIXES", "Case"]
@@ -22,7 +25,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is loaded, into what, by how many workers, how often."""
+    """What is loaded, into what, by how many workers, how often, and in which state the data are found."""
 
     data: str  # an image folder, one subfolder per class
     forms: str  # where peers keep what they make of it: packed sets, .beton files
@@ -32,14 +35,35 @@ class Case:
     epochs: int = 2  # measured, after the first
     warmup_epochs: int = 1  # delivered and checked, but not counted
     seed: int = 0
+    batches: int = 0  # measure so many batches after the first one, and no whole epochs
+    think_seconds: float = 0.0  # what the consumer does with every batch: nothing, for so long
+    model: str = ""  # … or a training step of this model, on `device`
+    device: str = "cpu"
+    capacity: bool = False  # find the fastest consumer that is still kept busy
+    cache: str = "warm"  # the state of the page cache, one of `cache_state.STATES`
+    memory_bytes: int = 0  # of the control group, where `cache` is "limited"
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 1), ("batch_size", 1), ("workers", 1), ("epochs", 1), ("warmup_epochs", 1)):
+        for name, least in (("size", 1), ("batch_size", 1), ("workers", 1), ("epochs", 1), ("batches", 0)):
             if getattr(self, name) < least:
                 raise UsageError(f"case: {name}", got=getattr(self, name), expected=f"at least {least}")
+        if self.warmup_epochs < 1 and not self.is_cold:
+            raise UsageError("case: warmup_epochs", got=self.warmup_epochs, expected="at least 1")
+        if self.think_seconds < 0:
+            raise UsageError("case: think_seconds", got=self.think_seconds, expected="at least 0")
+        if self.cache not in STATES:
+            raise UsageError("case: cache", got=self.cache, expected=f"one of {', '.join(STATES)}")
+        if (self.cache == "limited") != (self.memory_bytes > 0):
+            expected = "a size when the cache is 'limited', and only then"
+            raise UsageError("case: memory_bytes", got=f"{self.memory_bytes} with {self.cache!r}", expected=expected)
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether the first epoch is the one that counts: the next ones would find the data in the cache."""
+        return self.cache in {"cold", "dropped", "disk"}
 
     @classmethod
-    def of(cls, data: str, *, forms: str | None = None, **settings: int) -> Case:
+    def of(cls, data: str, *, forms: str | None = None, **settings: Any) -> Case:
         """Make a case for an image folder; its other forms lie beside it (<folder>.pen, <folder>.beton)."""
         return cls(data=data, forms=forms or str(Path(data).absolute().parent), **settings)
 
@@ -69,3 +93,12 @@ class Case:
         if not found:
             raise UsageError("no image in the folder's subfolders", file=self.data, hint="one subfolder per class")
         return found
+
+    def digest(self) -> str:
+        """Digest what is to be loaded: names, sizes and classes, in the order of the ids."""
+        found, root = hashlib.sha256(), self.data.rstrip("/") + "/"
+        for path, label in self.files():
+            found.update(
+                f"{path.removeprefix(root)}\0{os.stat(path).st_size}\0{label}\n".encode("utf-8", "surrogateescape")  # noqa: PTH116
+            )
+        return found.hexdigest()[:16]

@@ -1,19 +1,21 @@
-"""What a run costs besides time: processor seconds, memory and device reads, of this process and all below it.
+"""What a run costs besides time: processor seconds, memory and reads, of this process and all below it.
 
 Read from /proc, because a peer's worker processes are nobody's to ask: resource usage of children is only known after
 they have ended. Where there is no /proc the costs are None: not measured, never zero.
 
 Memory is the proportional set size (a page shared by n processes counts 1/n in each), so that forked workers, which
-share most pages, are not counted several times. Device bytes show whether a run was really served from the page cache.
+share most pages, are not counted several times. Device bytes show whether a run was really served from the page cache;
+bytes and calls of reading are what went through system calls, of files, pipes and sockets alike.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Cost", "cpu_seconds", "processes_below", "processes_of_group"]
+__all__ = ["Cost", "Memory", "cpu_seconds", "cpus_of", "processes_below", "processes_of_group"]
 
 PROC = Path("/proc")
 
@@ -22,9 +24,17 @@ PROC = Path("/proc")
 class Cost:
     """Running totals of a process tree at one moment."""
 
-    cpu_seconds: float
+    user_seconds: float
+    system_seconds: float
     device_read_bytes: int
-    memory_bytes: int
+    read_bytes: int
+    read_calls: int
+    major_faults: int
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor seconds, inside the kernel and outside."""
+        return self.user_seconds + self.system_seconds
 
     @classmethod
     def now(cls, pid: int | None = None) -> Cost | None:
@@ -32,16 +42,55 @@ class Cost:
         if not (PROC / "self" / "stat").exists():
             return None
         tree = processes_below(os.getpid() if pid is None else pid)
+        stats, reads, tick = [_stat(process) for process in tree], [_io(process) for process in tree], _tick()
+        # Each with that of children already waited for: a worker that ended within the window still counts.
         return cls(
-            cpu_seconds=_cpu_seconds(tree),
-            device_read_bytes=sum(_field(process, "io", "read_bytes:") for process in tree),
-            memory_bytes=sum(_field(process, "smaps_rollup", "Pss:") * 1024 for process in tree),
+            user_seconds=sum(int(fields[11]) + int(fields[13]) for fields in stats if fields) / tick,
+            system_seconds=sum(int(fields[12]) + int(fields[14]) for fields in stats if fields) / tick,
+            device_read_bytes=sum(found.get("read_bytes", 0) for found in reads),
+            read_bytes=sum(found.get("rchar", 0) for found in reads),
+            read_calls=sum(found.get("syscr", 0) for found in reads),
+            major_faults=sum(int(fields[9]) + int(fields[10]) for fields in stats if fields),
         )
+
+    def since(self, before: Cost) -> Cost:
+        """Give what was spent between two moments."""
+        return Cost(*(getattr(self, name) - getattr(before, name) for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a process tree holds at one moment. Slow to find out (milliseconds): never while a clock runs."""
+
+    bytes: int
+    processes: int
+    threads: int
+
+    @classmethod
+    def now(cls, pid: int | None = None) -> Memory | None:
+        """Look at the processes below and including `pid` (this one by default)."""
+        if not (PROC / "self" / "smaps_rollup").exists():
+            return None
+        tree = processes_below(os.getpid() if pid is None else pid)
+        found = [(_field(process, "smaps_rollup", "Pss:"), _stat(process)) for process in tree]
+        threads = sum(int(fields[17]) for _, fields in found if fields)
+        return cls(sum(kilobytes for kilobytes, _ in found) * 1024, len(tree), threads)
 
 
 def cpu_seconds(pid: int) -> float | None:
     """Sum up the processor seconds so far of `pid` and the processes below it; a server's, read from outside."""
-    return _cpu_seconds(processes_below(pid)) if (PROC / "self" / "stat").exists() else None
+    cost = Cost.now(pid)
+    return None if cost is None else cost.cpu_seconds
+
+
+def cpus_of(tree: list[int]) -> set[int]:
+    """Collect the CPUs that any thread of some processes may run on."""
+    found: set[int] = set()
+    for process in tree:
+        with suppress(OSError):  # it, or one of its threads, has just ended
+            threads = [int(entry.name) for entry in (PROC / str(process) / "task").iterdir()]
+            found.update(*(os.sched_getaffinity(thread) for thread in threads))
+    return found
 
 
 def processes_below(pid: int) -> list[int]:
@@ -76,14 +125,17 @@ def _parent(pid: int) -> int:
     return int(fields[1]) if fields else 0
 
 
-def _cpu_seconds(tree: list[int]) -> float:
-    return sum(_cpu_ticks(process) for process in tree) / os.sysconf("SC_CLK_TCK")
+def _tick() -> int:
+    return os.sysconf("SC_CLK_TCK")
 
 
-def _cpu_ticks(pid: int) -> int:
-    fields = _stat(pid)
-    # utime, stime, and those of children already waited for (a worker that ended within the window still counts).
-    return sum(int(field) for field in fields[11:15]) if fields else 0
+def _io(pid: int) -> dict[str, int]:
+    """Read /proc/PID/io; empty when the process is gone, or another user's."""
+    try:
+        lines = (PROC / str(pid) / "io").read_text().splitlines()
+    except OSError:
+        return {}
+    return {name: int(value) for name, _, value in (line.partition(": ") for line in lines)}
 
 
 def _field(pid: int, file: str, name: str) -> int:

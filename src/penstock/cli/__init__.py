@@ -18,7 +18,7 @@ import click
 __all__ = ["main"]
 
 # Verb → its module in this package; the module holds a command of the same name.
-VERBS = ("pack", "index", "info", "verify", "export", "sample", "race", "report", "probe")
+VERBS = ("pack", "index", "info", "verify", "export", "sample", "bench", "race", "compare", "report", "trace", "probe")
 
 
 class _Verbs(click.Group):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["pack"]
 
+LEFT_OUT = 3  # the exit status: there is a dataset, but not of everything
 _LISTED = 50  # files named one by one; --json and the manifest have all
 
 
@@ -96,6 +97,8 @@ def pack(
     SOURCE is a folder of images, one folder per class, or any with --labels; or another kind of source: `--kinds`
     lists them. JPEGs are rewritten losslessly so that crops decode fast; they stay ordinary JPEGs. Killed or out of
     disk? Run the same command again: it goes on where it stopped.
+
+    Ends with 0; with 3 where --on-error skip left out what should have been a sample; with 1 or 2 at errors.
     """
     if dry_run:
         _list(as_json=as_json, **options)
@@ -116,6 +119,8 @@ def pack(
         click.echo(json.dumps(report.as_dict(), indent=1))
     else:
         click.echo(_summary(report))
+    if any(not item.is_expected for item in report.skipped):
+        click.get_current_context().exit(LEFT_OUT)
 
 
 def _engine(name: str, address: str | None) -> Engine | None:

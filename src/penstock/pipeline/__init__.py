@@ -4,5 +4,6 @@ from penstock.pipeline.lease import Reservoir
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.stage import Stage
 from penstock.pipeline.statistics import StageStatistics
+from penstock.pipeline.trace import Trace
 
-__all__ = ["Pipeline", "Reservoir", "Stage", "StageStatistics"]
+__all__ = ["Pipeline", "Reservoir", "Stage", "StageStatistics", "Trace"]

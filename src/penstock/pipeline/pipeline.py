@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from penstock.pipeline.stage import Stage
+    from penstock.pipeline.trace import Recorder, Trace
 
 __all__ = ["Closable", "Pipeline"]
 
@@ -68,6 +69,7 @@ class Pipeline:
         *,
         deadline_seconds: float = DEADLINE_SECONDS,
         waited_for: Sequence[Closable] = (),
+        trace: Trace | None = None,
     ) -> None:
         if not stages:
             raise UsageError("a pipeline has at least one stage")
@@ -82,6 +84,7 @@ class Pipeline:
         for stage, queue in zip(stages, self._queues, strict=True):
             self._workers += [Worker(stage, given, queue, number) for number in range(stage.threads)]
             given = queue
+        self._recorder = None if trace is None else self._traced(trace)
         patience = min(LEAVING_SECONDS, deadline_seconds)
         self._closed_at_end = (*self._queues, *asked, *waited_for)
         self._end = weakref.finalize(self, _end, self._pid, self._closed_at_end, self._workers, patience)
@@ -91,6 +94,14 @@ class Pipeline:
         except BaseException:  # Ctrl-C, or no more threads to be had: nobody has the pipeline to close it
             self._end()
             raise
+
+    def _traced(self, trace: Trace) -> Recorder:
+        """Have all threads record what they do."""
+        lanes = [tuple(worker.name for worker in self._workers if worker.stage is stage) for stage in self._stages]
+        recorder = trace.begin([(stage.name, names) for stage, names in zip(self._stages, lanes, strict=True)])
+        for worker in self._workers:
+            worker.recorder = recorder
+        return recorder
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -103,9 +114,11 @@ class Pipeline:
                 expected=f"process {self._pid}, which started it",
                 hint="start the iteration in the process that uses it",
             )
-        began = time.monotonic()
+        began, number = time.monotonic(), -1
+        if self._recorder is not None:
+            self._recorder.queues(tuple(queue.waiting for queue in self._queues))
         try:
-            _, item = self._queues[-1].get(timeout_seconds=self._deadline_seconds)
+            number, item = self._queues[-1].get(timeout_seconds=self._deadline_seconds)
         except (Finished, Closed):
             self.close()
             raise StopIteration from None
@@ -120,7 +133,10 @@ class Pipeline:
                 hint="a stage that is working has hung in its own work; raise the deadline if it is only slow",
             ) from None
         finally:
-            self._wait_seconds += time.monotonic() - began
+            ended = time.monotonic()
+            self._wait_seconds += ended - began
+            if self._recorder is not None:
+                self._recorder.waited(began, ended, number)
         if isinstance(item, Failure):
             self._end()
             try:

@@ -97,6 +97,11 @@ class OrderedQueue:
             self._left.notify_all()
 
     @property
+    def waiting(self) -> int:
+        """How many items lie here just now."""
+        return len(self._items)
+
+    @property
     def occupancy(self) -> float:
         """The share of the queue that was full on average when something was taken."""
         return self._seen / (self._taken * self._depth) if self._taken else 0.0

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from penstock.pipeline.stage import Stage
+    from penstock.pipeline.trace import Recorder
 
 __all__ = ["Failure", "Source", "Worker", "blocked"]
 
@@ -64,6 +65,7 @@ class Worker(threading.Thread):
     def __init__(self, stage: Stage, given: Source | OrderedQueue, done: OrderedQueue, number: int) -> None:
         super().__init__(name=f"penstock-{stage.name}-{number}", daemon=True)
         self.stage = stage
+        self.recorder: Recorder | None = None
         self.items = 0
         self.busy_seconds = 0.0
         self.starved_seconds = 0.0
@@ -108,8 +110,18 @@ class Worker(threading.Thread):
             self._done.put(number, item)
         finally:
             del item  # a failure's traceback holds this frame: without this they would keep each other alive
-        self.blocked_seconds += time.monotonic() - worked
+        done = time.monotonic()
+        self.blocked_seconds += done - worked
         self.items += 1
+        if self.recorder is not None:
+            self._record(number, began, got, worked, done)
+
+    def _record(self, number: int, *times: float) -> None:
+        assert self.recorder is not None
+        began, got, worked, done = times
+        self.recorder.span(self.name, "starved", "waits for an item", began, got)
+        self.recorder.span(self.name, "work", self.stage.name, got, worked, number)
+        self.recorder.span(self.name, "blocked", "waits for room after it", worked, done)
 
     def state(self) -> str:
         """Say what the thread is doing, and for how long."""
@@ -124,8 +136,11 @@ class Worker(threading.Thread):
         try:
             yield
         finally:
-            self.blocked_seconds += time.monotonic() - began
+            ended = time.monotonic()
+            self.blocked_seconds += ended - began
             self._doing = doing
+            if self.recorder is not None:
+                self.recorder.span(self.name, "blocked", what, began, ended)
 
 
 def blocked(what: str) -> AbstractContextManager[None]:

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from statistics import median
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from penstock.results import Comparison, Result
 
-    from penstock.bench import Ratio
-
-__all__ = ["binary", "caption", "gigabytes", "interval", "is_ceiling", "is_ours", "milliseconds"]
-
-# Not loaders: one decodes and does nothing else, the other is the native core without the loader around it.
-CEILINGS = {"turbo", "native"}
+__all__ = ["binary", "caption", "gigabytes", "interval", "middle", "milliseconds"]
 
 
-def is_ours(peer: str) -> bool:
-    """Tell whether a peer is penstock itself."""
-    return peer.startswith("penstock")
+def caption(result: Result) -> str:
+    """Say what was measured, in one line."""
+    data, work = result.manifest.get("data", {}), result.work
+    parts = []
+    if "samples" in data:
+        parts.append(f"{data.get('name')}: {data['samples']:,} samples, {data.get('bytes', 0) / 1e6:,.0f} MB")
+    told = {
+        "transforms": "{}",
+        "size": "to {} pixels",
+        "batch_size": "batch {}",
+        "workers": "{} workers on as many CPUs",
+    }
+    parts += [form.format(work[name]) for name, form in told.items() if name in work]
+    parts.append(f"{result.blocks} block{'s' if result.blocks != 1 else ''}")
+    return "; ".join(parts)
 
 
-def is_ceiling(peer: str) -> bool:
-    """Tell whether a peer is a bound to compare with and not a loader."""
-    return peer.partition("#")[0] in CEILINGS
-
-
-def caption(result: Mapping[str, Any]) -> str:
-    """Say what was raced, in one line."""
-    case, data = result["case"], result["data"]
-    return (
-        f"{case['data']}: {data['samples']:,} images, {data['bytes'] / 1e6:,.0f} MB; "
-        f"RandomResizedCrop({case['size']}) and flip, uint8, batch {case['batch_size']}, "
-        f"{case['workers']} workers on {case['workers']} CPUs; "
-        f"{result['rounds']} rounds of {case['epochs']} epochs"
-    )
+def middle(result: Result, cell: str, name: str) -> float | None:
+    """Give the median of one metric of one cell; None where it was not measured."""
+    values = result.values(cell, name).values()
+    return median(values) if values else None
 
 
 def gigabytes(size_bytes: float | None) -> str:
@@ -41,8 +39,8 @@ def gigabytes(size_bytes: float | None) -> str:
     return "-" if size_bytes is None else f"{size_bytes / 1e9:.2f}"
 
 
-def interval(ratio: Ratio) -> str:
-    """Say a ratio's interval; a dash where there were too few rounds for one."""
+def interval(ratio: Comparison) -> str:
+    """Say a ratio's interval; a dash where there were too few blocks for one."""
     bounds = ratio.interval
     return "-" if bounds is None else f"{bounds[0]:.2f}-{bounds[1]:.2f}"
 

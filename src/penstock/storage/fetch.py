@@ -25,6 +25,7 @@ from penstock.storage.link import Link, Taken
 from penstock.storage.retry import Garbled, Verdict, ends_before, explained, judged, wait_seconds
 from penstock.storage.throttle import Throttle
 from penstock.storage.user_cache import SIZES, user_cache
+from penstock.storage.watch import watch
 from penstock.types import StoreStatistics
 
 if TYPE_CHECKING:
@@ -218,8 +219,18 @@ class Fetcher:
         return self._counts.hedges < HEDGED_SHARE * self._counts.requests + HEDGED_FEW
 
     async def _ask(self, wanted: _Range) -> Fetched:
-        """Make one request, and check what comes."""
+        """Make one request, and check what comes; tell whoever watches."""
         self._counts.requests += 1
+        watching = watch.get()
+        if watching is None:
+            return await self._asked(wanted)
+        began = time.monotonic()
+        try:
+            return await self._asked(wanted)
+        finally:
+            watching(wanted.name, wanted.stop - wanted.start, began, time.monotonic())
+
+    async def _asked(self, wanted: _Range) -> Fetched:
         if self.refuses_ranges:
             return await self._part_of_whole(wanted)
         check = partial(self._check_size, wanted)

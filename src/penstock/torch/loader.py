@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from penstock.dataset import Dataset
     from penstock.order import Shuffle
     from penstock.order.course import Course
+    from penstock.pipeline import Trace
 
 __all__ = ["Loader"]
 
@@ -61,6 +62,7 @@ class Loader:
         pin_memory: bool | None = None,
         device: torch.device | str | None = None,
         memory_format: torch.memory_format = torch.contiguous_format,
+        trace: Trace | None = None,
         tuning: Tuning | None = None,
     ) -> None:
         if memory_format not in {torch.contiguous_format, torch.channels_last}:
@@ -100,6 +102,7 @@ class Loader:
             on_error=on_error,
             channels_first=memory_format == torch.contiguous_format,
             exif_orientation=exif_orientation,
+            trace=trace,
             tuning=tuning,
             delivery=Delivery(
                 allocate=pinned if is_pinned else None,

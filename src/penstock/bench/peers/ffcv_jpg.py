@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LABEL = "FFCV, jpg mode"
 SETTINGS = "write_mode jpg, quality 92; RandomResizedCropRGBImageDecoder (INTER_AREA), OrderOption.RANDOM, os_cache"
 DISTRIBUTIONS = ("ffcv", "torch", "numba", "opencv-python")
+MODULES = ("ffcv", "ffcv.loader")
 SUFFIX = "beton"
 
 

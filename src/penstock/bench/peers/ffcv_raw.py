@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LABEL = "FFCV, raw mode"
 SETTINGS = "write_mode raw; RandomResizedCropRGBImageDecoder (INTER_AREA), OrderOption.RANDOM, os_cache"
 DISTRIBUTIONS = ffcv_jpg.DISTRIBUTIONS
+MODULES = ffcv_jpg.MODULES
 SUFFIX = "raw.beton"
 
 

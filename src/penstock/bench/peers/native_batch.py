@@ -48,7 +48,7 @@ def epochs(case: Case) -> Iterator[Any]:
     """Deliver epochs of the same samples and crops as the loader's."""
     dataset = open_dataset(case.form("pen"))
     column = dataset.column("image")
-    count = len(column)
+    count, places = len(column), penstock_packed.places(case, case.form("pen"))
     block = dataset.read(np.arange(count), "image")
     plan = Plan([RandomResizedCrop(case.size), RandomHorizontalFlip()])
     shape = (case.batch_size, 3, case.size, case.size)
@@ -69,7 +69,7 @@ def epochs(case: Case) -> Iterator[Any]:
             )
             if failures:
                 raise RuntimeError(f"{len(failures)} images failed, the first with: {failures[0]}")
-            return out[: len(ids)], ids
+            return out[: len(ids)], places[ids]
 
         def epoch(batches: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
             waiting: deque[Any] = deque()

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LABEL = "penstock, folder in place"
 SETTINGS = 'penstock.torch.Loader on the folder, shuffle="full"'
 DISTRIBUTIONS = penstock_packed.DISTRIBUTIONS
+MODULES = penstock_packed.MODULES
 
 
 def prepare(case: Case) -> tuple[Path | None, bool]:

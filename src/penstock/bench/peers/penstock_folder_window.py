@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 LABEL = "penstock, folder in place, windows"
 SETTINGS = 'penstock.torch.Loader on the folder, shuffle="window"'
 DISTRIBUTIONS = penstock_folder.DISTRIBUTIONS
+MODULES = penstock_folder.MODULES
 prepare = penstock_folder.prepare
 
 

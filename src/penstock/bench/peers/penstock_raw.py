@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 LABEL = "penstock, raw"
 SETTINGS = 'packed with raw=True; penstock.torch.Loader, shuffle="full", checksums verified'
 DISTRIBUTIONS = penstock_packed.DISTRIBUTIONS
+MODULES = penstock_packed.MODULES
 SUFFIX = "raw.pen"
 
 
@@ -25,4 +26,5 @@ def prepare(case: Case) -> tuple[Path | None, bool]:
 
 def epochs(case: Case) -> Iterator[Any]:
     """Deliver epochs."""
-    return penstock_packed.read(case, case.form(SUFFIX))
+    path = case.form(SUFFIX)
+    return penstock_packed.read(case, path, penstock_packed.places(case, path))

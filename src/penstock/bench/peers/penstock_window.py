@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 LABEL = "penstock, packed, windows"
 SETTINGS = 'penstock.torch.Loader, shuffle="window", checksums verified'
 DISTRIBUTIONS = penstock_packed.DISTRIBUTIONS
+MODULES = penstock_packed.MODULES
 prepare = penstock_packed.prepare
 
 
 def epochs(case: Case) -> Iterator[Any]:
     """Deliver epochs."""
-    return penstock_packed.read(case, case.form(penstock_packed.SUFFIX), shuffle="window")
+    path = case.form(penstock_packed.SUFFIX)
+    return penstock_packed.read(case, path, penstock_packed.places(case, path), shuffle="window")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
+
+from penstock.bench.rehearsal import crop_box
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,20 +19,7 @@ if TYPE_CHECKING:
 LABEL = "PyTorch DataLoader + Pillow"
 SETTINGS = "Pillow decodes, crops, resizes (bilinear) and flips; worker processes kept between epochs, prefetch 2"
 DISTRIBUTIONS = ("torch", "pillow")
-
-
-def crop_box(width: int, height: int) -> tuple[int, int, int, int]:
-    """Draw RandomResizedCrop's box: area 8 to 100 %, aspect 3/4 to 4/3, the middle after ten misses."""
-    for _ in range(10):
-        area = width * height * random.uniform(0.08, 1.0)  # noqa: S311 augmentation, not secrecy
-        aspect = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))  # noqa: S311 augmentation, not secrecy
-        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-        if 0 < w <= width and 0 < h <= height:
-            x, y = random.randint(0, width - w), random.randint(0, height - h)  # noqa: S311 augmentation, not secrecy
-            return x, y, x + w, y + h
-    side = min(width, height)
-    x, y = (width - side) // 2, (height - side) // 2
-    return x, y, x + side, y + side
+MODULES = ("torch",)
 
 
 def prepare(case: Case) -> tuple[Path | None, bool]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 LABEL = "torchvision ImageFolder + DataLoader"
 SETTINGS = "v2 transforms on uint8 tensors, worker processes kept between epochs, prefetch 2"
 DISTRIBUTIONS = ("torch", "torchvision", "pillow")
+MODULES = ("torch", "torchvision")
 
 
 def prepare(case: Case) -> tuple[Path | None, bool]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LABEL = "libjpeg-turbo, decoding only"
 SETTINGS = "files in memory, one thread per worker, simplejpeg.decode_jpeg into one reused buffer per thread"
 DISTRIBUTIONS = ("simplejpeg",)
+MODULES = ("simplejpeg",)
 DELIVERS = "ids"
 
 
