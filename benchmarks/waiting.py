@@ -42,7 +42,7 @@ from penstock.bench.machine import describe, versions
 from penstock.bench.peers import load
 from penstock.pipeline.cores import allowed_cores
 from penstock.torch import Loader
-from penstock.torch.training import Progress, Ranks, joined
+from penstock.torch.training import Progress, Ranks, joined, leave
 from penstock.transforms import RandomHorizontalFlip, RandomResizedCrop
 
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ def ranked(args: argparse.Namespace) -> None:
         found = on_rank(args, ranks)  # in a function of its own: the model is gone before the ranks part
         if ranks.is_first:
             Path(args.out).write_text(json.dumps(found))
+    leave(0)
 
 
 def on_rank(args: argparse.Namespace, ranks: Ranks) -> dict[str, Any]:

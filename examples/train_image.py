@@ -94,7 +94,6 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:  # noqa: 
     add("--memory-format", default="nchw", choices=["nchw", "nhwc"])
     add("--image-size", type=int, default=224)
     add("--interpolation", default="bilinear", choices=["bilinear"])
-    add("--augmentation", default="none", choices=["none", "autoaugment"], help="autoaugment: that of torchvision")
     add("--data-mean", type=numbers, default=[122.655, 116.535, 104.04], help="of 0 to 255, per channel")
     add("--data-std", type=numbers, default=[59.415, 58.395, 58.65])
     add("--shuffle", default="full", choices=["full", "window"], help="window: for media that dislike seeking")
@@ -270,7 +269,7 @@ def training_data(found: argparse.Namespace, data: str, ranks: parts.Ranks) -> p
     loader = Loader(
         opened(found, data, "train"),
         batch_size=found.batch_size,
-        transforms=[RandomResizedCrop(found.image_size), RandomHorizontalFlip(), *augmented(found), *normalised(found)],
+        transforms=[RandomResizedCrop(found.image_size), RandomHorizontalFlip(), *normalised(found)],
         fields=["image", "label"],
         shuffle=found.shuffle,
         seed=found.seed,
@@ -327,17 +326,6 @@ def validation_data(found: argparse.Namespace, data: str, ranks: parts.Ranks) ->
         device=ranks.device,
         memory_format=memory_format(found),
     )
-
-
-def augmented(found: argparse.Namespace) -> list[Any]:
-    """Change colours and shapes, if asked for."""
-    if found.augmentation == "none":
-        return []
-    try:
-        from torchvision.transforms import v2
-    except ImportError as error:
-        raise UsageError("--augmentation autoaugment needs torchvision", got=str(error)) from error
-    return [v2.AutoAugment()]
 
 
 def normalised(found: argparse.Namespace) -> list[Any]:
@@ -460,4 +448,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parts.leave(main())

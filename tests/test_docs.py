@@ -92,7 +92,9 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_source_files_that_a_page_names_are_there(page):
     """By their path from the root, or by the end of it."""
-    sources = [path for folder in ("src", "native", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.*")]
+    sources = [
+        path for folder in ("src", "native", "tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.*")
+    ]
     known = {path.relative_to(ROOT).as_posix() for path in sources}
     for named in re.findall(r"`([\w./-]+\.(?:py|cpp|hpp))`", page.read_text()):
         assert any(path == named or path.endswith(f"/{named}") for path in known), f"{name(page)} names {named}"

@@ -13,7 +13,7 @@ from penstock.torch.training.loop import Step, evaluate, train_epoch
 from penstock.torch.training.meters import Progress, hours_left
 from penstock.torch.training.mixup import mixed
 from penstock.torch.training.models import clip_model, image_model
-from penstock.torch.training.ranks import Ranks, joined
+from penstock.torch.training.ranks import Ranks, joined, leave
 from penstock.torch.training.run import Keeping, Run
 from penstock.torch.training.schedule import POLICIES, Plateau, Schedule
 from penstock.torch.training.stopping import Stopping
@@ -39,6 +39,7 @@ __all__ = [
     "hours_left",
     "image_model",
     "joined",
+    "leave",
     "load_checkpoint",
     "mixed",
     "random_state",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import torch
 from torch import distributed, nn
@@ -17,7 +18,7 @@ from penstock.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Ranks", "bare", "joined"]
+__all__ = ["Ranks", "bare", "joined", "leave"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,5 +96,19 @@ def joined(device: str | None = None, *, minutes: float = 10.0) -> Iterator[Rank
     distributed.init_process_group(backend, timeout=timedelta(minutes=minutes))
     try:
         yield Ranks(rank, count, found)
+        distributed.barrier()  # none leaves while others are still talking
     finally:
         distributed.destroy_process_group()
+
+
+def leave(code: int) -> NoReturn:
+    """End this process when all is done; one of several ranks at once, without the interpreter tidying up.
+
+    In that, gloo's threads (torch 2.13) now and then abort a process whose work is done, and torchrun calls the run
+    failed.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        sys.exit(code)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
