@@ -13,6 +13,8 @@ UV := 0.13.8
 NATIVE := CMakeLists.txt $(wildcard native/*)
 SANITIZE := build/sanitize
 FUZZ_SECONDS ?= 30
+# Most tests wait, for servers, children and deadlines: three processes on two cores. A file's tests stay together.
+PYTEST ?= -n 3 --dist loadfile
 
 .PHONY: help setup test check check-native bench reproduce demo wheel lock clean
 
@@ -23,7 +25,7 @@ setup: $(VENV)/built  ## make or refresh the environment and build the native co
 
 test: $(VENV)/built  ## run the test-suite
 	@.ci/system-packages $(BIN)/python tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST)
 
 check: $(VENV)/built  ## lint, types, layers, tests: to be green before a change is done
 	@.ci/system-packages $(BIN)/python tests
@@ -31,7 +33,7 @@ check: $(VENV)/built  ## lint, types, layers, tests: to be green before a change
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PYTEST)
 
 check-native: $(SANITIZE)/built  ## native tests under the address and undefined-behaviour sanitizers, then a short fuzzing run
 	tests/native/sanitized $(SANITIZE) -m pytest tests/native

@@ -67,7 +67,7 @@ def test_the_manifest_counts_both_and_says_how_it_was_extended(dataset, tmp_path
     assert new["fields"] == {"image": {"formats": {"jpeg": 14}, "bytes": sum(rows.column("image.length").to_pylist())}}
     assert new["pack"] == old["pack"]
     (extension,) = new["provenance"]["extensions"]
-    assert (extension["samples"], extension["seed"], extension["source"]["kind"]) == (5, 3, "image_folder")
+    assert (extension["samples"], extension["seed"], extension["source"]["kind"]) == (5, 3, "image-folder")
     assert new["provenance"]["outcomes"] == {"broken": 1, "tiled": 14}
     assert [item["name"] for item in new["provenance"]["skipped"]] == ["c0/broken.jpg"]
 

@@ -269,9 +269,9 @@ class AsyncHanging(Hanging):
 
 
 def ended_threads():
-    """Wait for threads that were left alone, because they hung."""
+    """Wait for threads that were left alone, because they hung. The one of requests stays with a process for good."""
     for thread in threading.enumerate():
-        if thread.name.startswith("penstock-"):
+        if thread.name.startswith("penstock-") and thread.name != "penstock-requests":
             thread.join(DEADLINE_SECONDS)
 
 

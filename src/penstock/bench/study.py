@@ -13,7 +13,7 @@ what was measured until then is the result.
 from __future__ import annotations
 
 import random
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -128,21 +128,21 @@ def study(
     runs: list[Run] = []
     begun, total = now(), len(jobs) * blocks
     about["manifest"] = {"machine": describe(), **about.get("manifest", {})}
-    status = "complete"
-    for block, position, name in _places(list(by_cell), blocks, seed):
-        job, begins = by_cell[name], now()
-        watch(Event("begin", name, len(runs), total))
-        try:
-            answer = _measure(job, deadline_seconds, partial(_progress, watch, name, len(runs), total))
-        except KeyboardInterrupt:
-            status = INTERRUPTED
-            answer = {"status": INTERRUPTED, "message": "interrupted while it ran"}
-        if answer["status"] == OK:
-            told.setdefault(job.cell.system, answer)
-        runs.append(run_of(name, block, position, answer, begins))
-        watch(Event("end", name, len(runs), total, run=runs[-1]))
-        if status == INTERRUPTED:
-            break
+    with suppress(KeyboardInterrupt):  # wherever it comes: what was measured is kept
+        for block, position, name in _places(list(by_cell), blocks, seed):
+            job, begins = by_cell[name], now()
+            try:
+                watch(Event("begin", name, len(runs), total))
+                answer = _measure(job, deadline_seconds, partial(_progress, watch, name, len(runs), total))
+            except KeyboardInterrupt:
+                answer = {"status": INTERRUPTED, "message": "interrupted while it ran"}
+            if answer["status"] == OK:
+                told.setdefault(job.cell.system, answer)
+            runs.append(run_of(name, block, position, answer, begins))
+            if answer["status"] == INTERRUPTED:
+                break
+            watch(Event("end", name, len(runs), total, run=runs[-1]))
+    interrupted = len(runs) < total or any(run.status == INTERRUPTED for run in runs)
     result = Result(
         systems=tuple(_told(system, told.get(system.name, {})) for system in systems),
         factors=tuple(factors),
@@ -150,7 +150,7 @@ def study(
         runs=tuple(runs),
         blocks=blocks,
         seed=seed,
-        status=status,
+        status=INTERRUPTED if interrupted else "complete",
         begun=begun,
         ended=now(),
         **about,
