@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.loader import Loader, Tuning
+from penstock.loader import Loader
+from penstock.pipeline import Pipeline, Tuning
 from penstock.transforms import RandomResizedCrop
 from tests.datasets import COUNT, masked, packed
 from tests.threads import settles_at, tasks
@@ -136,7 +137,8 @@ def test_a_stage_that_hangs_is_named_after_the_deadline(monkeypatch):
 HANGING = """
 import sys, threading
 from penstock.dataset import Dataset
-from penstock.loader import Loader, Tuning
+from penstock.loader import Loader
+from penstock.pipeline import Pipeline, Tuning
 from penstock.transforms import RandomResizedCrop
 def hang(*_, **__):
     print("hangs", flush=True)
@@ -181,6 +183,7 @@ def test_two_hundred_loaders_leave_no_thread_no_descriptor_and_no_memory():
 LIVE = """
 import sys
 from penstock.loader import Loader
+from penstock.pipeline import Pipeline
 from penstock.transforms import RandomResizedCrop
 loader = Loader(sys.argv[1], batch_size=4, transforms=RandomResizedCrop(32), threads=2)
 batches = iter(loader)
@@ -205,6 +208,7 @@ next(batches)
     "interrupt": """
 import os, signal, sys
 from penstock.loader import Loader
+from penstock.pipeline import Pipeline
 from penstock.transforms import RandomResizedCrop
 loader = Loader(sys.argv[1], batch_size=4, transforms=RandomResizedCrop(32), threads=2)
 try:
@@ -224,6 +228,18 @@ def test_a_process_with_a_live_loader_ends_cleanly(name):
     command = [sys.executable, "-W", "error", "-c", SCRIPTS[name], str(packed())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_loader_that_is_closed_just_as_an_iteration_begins_ends_it(monkeypatch):
+    loader = Loader(packed(), batch_size=4, transforms=RandomResizedCrop(32))
+    begin = Pipeline.__init__
+
+    def closed_meanwhile(pipeline, *arguments, **options):
+        begin(pipeline, *arguments, **options)
+        loader.close()
+
+    monkeypatch.setattr(Pipeline, "__init__", closed_meanwhile)
+    assert list(loader) == []
 
 
 def test_ctrl_c_ends_the_loop_and_the_process():

@@ -215,6 +215,8 @@ class Loader:
         deadline = self._tuning.deadline_seconds
         pipeline = Pipeline(planned, stages, deadline_seconds=deadline, waited_for=reader.waited_for, trace=self._trace)
         self._running.add(pipeline)
+        if self._is_closed:  # by another thread, since this one has asked
+            pipeline.close()
         tally.begin(pipeline)
         try:
             with pipeline:
@@ -309,9 +311,9 @@ class Loader:
 
     def close(self) -> None:
         """End iterations under way and the decoding threads."""
+        self._is_closed = True  # first: whoever begins an iteration meanwhile sees it, or is seen here
         for pipeline in list(self._running):
             pipeline.close()
-        self._is_closed = True
         self._decoder.close()
 
     def __enter__(self) -> Loader:

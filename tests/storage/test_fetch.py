@@ -76,5 +76,6 @@ def test_a_plan_has_as_many_requests_on_their_way_as_are_allowed(seaweedfs, monk
     with FaultProxy(seaweedfs.host, seaweedfs.port, Profile(latency_seconds=0.1)) as proxy:
         far = ObjectStore(url, Access(endpoint=proxy.endpoint, requests=Requests(in_flight=in_flight)))
         assert far.begin(names, plan, block).failures() == []
-        assert proxy.counts.connections == in_flight  # each is used again for the next request
+        # Each is used again for the next request; one that is not free yet just then is replaced.
+        assert in_flight <= proxy.counts.connections <= in_flight + 3
     assert block.tobytes() == b"".join(name.encode() * 100 for name in names)
