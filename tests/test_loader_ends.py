@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.loader import Loader
-from penstock.pipeline import Pipeline, Tuning
+from penstock.loader import Loader, Tuning
+from penstock.pipeline import Pipeline
 from penstock.transforms import RandomResizedCrop
 from tests.datasets import COUNT, masked, packed
 from tests.threads import settles_at, tasks
@@ -137,8 +137,8 @@ def test_a_stage_that_hangs_is_named_after_the_deadline(monkeypatch):
 HANGING = """
 import sys, threading
 from penstock.dataset import Dataset
-from penstock.loader import Loader
-from penstock.pipeline import Pipeline, Tuning
+from penstock.loader import Loader, Tuning
+from penstock.pipeline import Pipeline
 from penstock.transforms import RandomResizedCrop
 def hang(*_, **__):
     print("hangs", flush=True)
@@ -182,7 +182,7 @@ def test_two_hundred_loaders_leave_no_thread_no_descriptor_and_no_memory():
 
 LIVE = """
 import sys
-from penstock.loader import Loader
+from penstock.loader import Loader, Tuning
 from penstock.pipeline import Pipeline
 from penstock.transforms import RandomResizedCrop
 loader = Loader(sys.argv[1], batch_size=4, transforms=RandomResizedCrop(32), threads=2)
@@ -207,7 +207,7 @@ next(batches)
 """,
     "interrupt": """
 import os, signal, sys
-from penstock.loader import Loader
+from penstock.loader import Loader, Tuning
 from penstock.pipeline import Pipeline
 from penstock.transforms import RandomResizedCrop
 loader = Loader(sys.argv[1], batch_size=4, transforms=RandomResizedCrop(32), threads=2)
