@@ -131,9 +131,7 @@ def test_on_a_bad_line_an_epoch_is_whole_and_right_or_ends_with_a_clear_error_in
         except PenstockError as error:
             found = error
         assert time.monotonic() - began < 3 * IMPATIENT.deadline_seconds
-        if isinstance(found, PenstockError):  # which object of which store, or which sample in which file
-            found, PenstockError
-        ):  # it says where: which object of which store, or which sample in which file
+        if isinstance(found, PenstockError):  # it says which object of which store, or which sample in which file
             assert "s3://" in str(found) or (found.sample is not None and found.file is not None)
         else:
             assert same(found, expected)
