@@ -101,11 +101,11 @@ class Photos(torch.utils.data.Dataset[Any]):
 def crop_box(width: int, height: int) -> tuple[int, int, int, int]:
     """Draw a box as torchvision's RandomResizedCrop does."""
     for _ in range(10):
-        area = width * height * random.uniform(*SCALE)  # noqa: S311
-        aspect = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))  # noqa: S311
+        area = width * height * random.uniform(*SCALE)  # noqa: S311  augmentation, not secrecy
+        aspect = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))  # noqa: S311  augmentation, not secrecy
         w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
         if 0 < w <= width and 0 < h <= height:
-            x, y = random.randint(0, width - w), random.randint(0, height - h)  # noqa: S311
+            x, y = random.randint(0, width - w), random.randint(0, height - h)  # noqa: S311  augmentation, not secrecy
             return x, y, x + w, y + h
     return 0, 0, width, height
 

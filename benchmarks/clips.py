@@ -117,7 +117,7 @@ def batches(name: str, root: Path) -> Iterator[tuple[Any, Any]]:
     from torch.utils.data import DataLoader
 
     data = {"frames": Folders, "gulpio2": Gulped}[name](root)
-    yield from DataLoader(data, batch_size=BATCH, num_workers=WORKERS)  # type: ignore[arg-type]
+    yield from DataLoader(data, batch_size=BATCH, num_workers=WORKERS)  # type: ignore[arg-type]  # it asks for no more than these have
 
 
 def run(name: str, root: Path, group: str | None) -> dict[str, Any]:
@@ -132,9 +132,9 @@ def run(name: str, root: Path, group: str | None) -> dict[str, Any]:
 
         pa.array([0])  # here pyarrow imports pandas, where there is one
     elif name == "gulpio2":
-        import gulpio2  # noqa: F401
+        import gulpio2  # noqa: F401  likewise
     else:
-        import PIL.Image  # noqa: F401
+        import PIL.Image  # noqa: F401  likewise
     files = cache_state.files_below(root / FORMS[name])
     if group is not None:
         cache_state.drop(files)

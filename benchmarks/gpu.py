@@ -97,7 +97,7 @@ def trained(arch: str, epochs: Iterator[Any], steps: int, classes: int) -> dict[
     """Train an epoch to warm up, and one that counts."""
     torch.manual_seed(0)
     model = image_model(arch, classes).to("cuda")
-    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # unknown to its stubs
     device = torch.device("cuda")
     step = Step(
         model,
